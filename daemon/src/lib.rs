@@ -6,8 +6,8 @@
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
 //! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
-//!    (running one), [`blocking`] (long work off the runtime's threads), [`store`] (the database), [`audit`]
-//! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts; a crate of its own)
+//!    (running one), [`blocking`] (long work off the runtime's threads), [`store`] (the database)
+//! 2. [`message`] (the vocabulary), [`audit`] (what happened), [`render`] (Markdown to parts; a crate of its own)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
 //!    sound), [`files`] (what goes along)
 //! 4. [`outbox`] (the queue), [`channels`] (the platforms), [`rate_limit`] (how fast requests leave)

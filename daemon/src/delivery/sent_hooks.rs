@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::dispatch::RECOVER;
 use crate::{
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     hooks::{self, Hook},
     message::state::State,
     outbox::row::MessageRow,
@@ -105,7 +105,7 @@ impl Pipeline {
         let detail = json!({"hook": hook.name, "state": end.state, "error": error.to_string()});
         let id = end.id.clone();
         let write = self.0.outbox.store().write(move |tx| {
-            audit::append(tx, &Entry { actor: "hub", event: "hook.failed", message: Some(&id), detail })
+            audit::append(tx, &Entry { actor: "hub", event: Event::HookFailed, message: Some(&id), detail })
         });
         write.await
     }
@@ -143,7 +143,7 @@ fn ends(db: &Connection, told: i64) -> Result<(Vec<End>, Option<i64>), StoreErro
     while let Some(row) = rows.next()? {
         let (seq, event, id): (i64, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
         read_to = Some(seq);
-        let state = State::from_event(&event);
+        let state = Event::from_word(&event).and_then(Event::state);
         if let (Some(id), Some(state @ (State::Sent | State::Failed | State::Unknown))) = (id, state) {
             ends.push(End { seq, id, state });
         }

@@ -26,12 +26,8 @@ use super::{
     voice,
 };
 use crate::{
-    audit::{self, Entry},
-    config::{
-        Config, ConfigError,
-        changes::{Changes, RELOADED},
-        locate::locate_in,
-    },
+    audit::{self, Entry, Event},
+    config::{Config, ConfigError, changes::Changes, locate::locate_in},
     delivery::listening::Listening,
     metrics::reloads::Reloads,
     outbox::bounds::Bounds,
@@ -194,7 +190,10 @@ impl Shared {
         }
         let (detail, by) = (json!(changes), by.to_owned());
         let written = self.store.write(move |tx| {
-            audit::append(tx, &Entry { actor: &by, event: RELOADED, message: None, detail })
+            audit::append(
+                tx,
+                &Entry { actor: &by, event: Event::ConfigurationReloaded, message: None, detail },
+            )
         });
         written.await?;
         next.pipeline.forget(&accounts, &self.current.pipeline());

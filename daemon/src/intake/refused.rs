@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::{
     agents::Caller,
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     message::refusal::Refusal,
     store::Store,
 };
@@ -58,7 +58,7 @@ impl Refused {
         let written = self
             .store
             .write(move |tx| {
-                audit::append(tx, &Entry { actor: &actor, event: "call.refused", message: None, detail })
+                audit::append(tx, &Entry { actor: &actor, event: Event::CallRefused, message: None, detail })
             })
             .await;
         if let Err(error) = written {

@@ -196,20 +196,7 @@ pub const fn next(state: State, event: Event, actor: Actor) -> Result<State, Ill
     })
 }
 
-/// What an event of the audit that says where a message came to begins with.
-const CAME_TO: &str = "message.";
-
 impl State {
-    /// The audit's event for a message that comes to it.
-    pub fn event(self) -> String {
-        format!("{CAME_TO}{self}")
-    }
-
-    /// The state that a message came to, where this event of the audit says so.
-    pub fn from_event(event: &str) -> Option<Self> {
-        Self::from_word(event.strip_prefix(CAME_TO)?)
-    }
-
     /// Whether nothing more happens to it by itself.
     pub const fn is_final(self) -> bool {
         !matches!(self, Self::Accepted | Self::Held | Self::Ready | Self::Sending)
@@ -299,11 +286,6 @@ mod tests {
     fn words_are_read_back() {
         for &state in State::ALL {
             assert_eq!(State::from_word(state.word()), Some(state));
-            assert_eq!(State::from_event(&state.event()), Some(state));
-        }
-        assert_eq!(State::Sent.event(), "message.sent");
-        for other in ["message.hooked", "queue.purged", "sent"] {
-            assert_eq!(State::from_event(other), None, "{other}");
         }
         assert_eq!(State::from_word("lost"), None);
     }

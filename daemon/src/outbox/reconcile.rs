@@ -23,9 +23,6 @@ use crate::{
     store::{StoreError, now_ms},
 };
 
-/// What the audit calls it that a part of a message did not arrive which had ended before, with another part missing.
-pub const UNDELIVERED: &str = "part.undelivered";
-
 /// Which message a part belongs to.
 pub fn message_of(db: &Connection, key: &str) -> Result<Option<i64>, StoreError> {
     let mut found = db.prepare_cached("SELECT message FROM parts WHERE key = ?")?;
@@ -78,7 +75,10 @@ pub fn settle(
                     transition::settle_part(tx, seq, part.index, PartState::Failed, None, Some(&lost.why))?;
                     let detail = json!({"part": part.index + 1, "why": lost.why, "outcome": digest::outcome(tx, seq)?});
                     let message = Some(message.id.as_str());
-                    audit::append(tx, &Entry { actor: &by, event: UNDELIVERED, message, detail })?;
+                    audit::append(
+                        tx,
+                        &Entry { actor: &by, event: audit::Event::PartUndelivered, message, detail },
+                    )?;
                     Ok(Settled::Now)
                 }
             }
