@@ -62,11 +62,12 @@ const fn moment_of(builtin: Builtin) -> Moment {
 }
 
 /// How a hook is asked: one way of three.
-pub enum Transport<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
     /// A program and its arguments.
-    Command(PathBuf, &'a [String]),
+    Command(PathBuf, Vec<String>),
     /// An HTTP service and its token.
-    Url(Url, Option<&'a SecretSource>),
+    Url(Url, Option<SecretSource>),
     /// One of the hub's own.
     Builtin(Builtin),
 }
@@ -96,7 +97,7 @@ fn ten_seconds() -> Span {
 
 impl Hook {
     /// How it is asked, or what is wrong with it.
-    pub fn way(&self) -> Result<Transport<'_>, &'static str> {
+    pub(super) fn way(&self) -> Result<Transport, &'static str> {
         if self.timeout.0 > LONGEST {
             return Err("timeout is at most 5m");
         }
@@ -113,11 +114,11 @@ impl Hook {
         match (&self.command, &self.url, self.builtin) {
             (Some(command), None, None) => match command.split_first() {
                 Some((program, arguments)) if program.starts_with('/') => {
-                    Ok(Transport::Command(program.into(), arguments))
+                    Ok(Transport::Command(program.into(), arguments.to_vec()))
                 }
                 _ => Err("command begins with the absolute path of a program"),
             },
-            (None, Some(url), None) => Ok(Transport::Url(service(url)?, self.token.as_ref())),
+            (None, Some(url), None) => Ok(Transport::Url(service(url)?, self.token.clone())),
             (None, None, Some(builtin)) if self.on == moment_of(builtin) => Ok(Transport::Builtin(builtin)),
             (None, None, Some(Builtin::Secrets)) => Err("the builtin secrets runs on message_sending"),
             (None, None, Some(Builtin::Guide)) => Err("the builtin guide runs on tool_result"),

@@ -245,7 +245,7 @@ impl Hub {
         let terms = config.approval.terms();
         let approvals = Approvals::new(outbox.clone(), key, software).on(terms);
         let opened = Opened::open(config, &store)?;
-        let private = config.files.private().expect("checked when the configuration was read");
+        let private = config.checked().private_urls.clone();
         let files = Files::open(store.clone(), config.files.bounds(), private, voice(config)?)?;
         let pipeline = Pipeline::new(Shared {
             outbox: outbox.clone(),
@@ -257,7 +257,7 @@ impl Hub {
             hooks: hooks::build(config)?,
             limiter: RateLimiter::default(),
             rates: Arc::default(),
-            book: AddressBook::new(config.book().expect("checked when the configuration was read")),
+            book: AddressBook::new(config.checked().book.clone()),
             files: files.clone(),
             readiness: Arc::default(),
             identities: Arc::new(Identities::new(store.clone())),

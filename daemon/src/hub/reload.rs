@@ -231,7 +231,7 @@ impl Shared {
         hooks::build(&config).map_err(failed)?;
         voice(&config).map_err(failed)?;
         broker_elsewhere(&config).map_err(failed)?;
-        let book = AddressBook::new(config.book().expect("checked when the configuration was read"));
+        let book = AddressBook::new(config.checked().book.clone());
         let pipeline = self.current.pipeline().reconfigured(|shared| {
             shared.outbox =
                 shared.outbox.clone().bounded(bounds(&config)).deduplicating(config.queue.dedup.0);
