@@ -35,19 +35,6 @@ macro_rules! words {
                 f.write_str(self.word())
             }
         }
-
-        // Here and not beside the tables, because a trait of another crate wants the type's own.
-        impl rusqlite::types::FromSql for $name {
-            fn column_result(value: rusqlite::types::ValueRef<'_>) -> rusqlite::types::FromSqlResult<Self> {
-                Self::from_word(value.as_str()?).ok_or(rusqlite::types::FromSqlError::InvalidType)
-            }
-        }
-
-        impl rusqlite::ToSql for $name {
-            fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
-                Ok(self.word().into())
-            }
-        }
     };
 }
 

@@ -13,11 +13,11 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
-    channels::fingerprint::Fingerprint,
     files,
     message::{
         MessageId,
         attachment::Attachment,
+        fingerprint::Fingerprint,
         operation::Operation,
         state::{Event, IllegalTransition, State, next},
         target::Target,

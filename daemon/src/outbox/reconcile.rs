@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
-    channels::callback::Lost,
     message::{
         refusal::{Code, NOT_SENT},
         state::{Actor, Event, PartState, State},
@@ -27,6 +26,17 @@ use crate::{
 pub fn message_of(db: &Connection, key: &str) -> Result<Option<i64>, StoreError> {
     let mut found = db.prepare_cached("SELECT message FROM parts WHERE key = ?")?;
     Ok(found.query_row([key], |row| row.get(0)).optional()?)
+}
+
+/// What a platform had taken, and did not deliver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undelivered {
+    /// The platform's id of it: what is told of an earlier attempt says nothing of a later one.
+    pub id: String,
+    /// Why, in the platform's words.
+    pub why: String,
+    /// The part goes once more: what was approved has something else in it for this very case.
+    pub again: bool,
 }
 
 /// What came of what a platform told.
@@ -45,7 +55,7 @@ pub fn settle(
     tx: &Transaction<'_>,
     of: (&str, &str),
     key: &str,
-    outcome: &Result<String, Lost>,
+    outcome: &Result<String, Undelivered>,
 ) -> Result<Settled, TransitionError> {
     let Some(seq) = message_of(tx, key)? else { return Ok(Settled::Nothing) };
     let message = MessageRow::get(tx, seq)?;
@@ -121,7 +131,7 @@ fn undelivered(
     tx: &Transaction<'_>,
     message: MessageRow,
     index: u32,
-    lost: &Lost,
+    lost: &Undelivered,
     by: &str,
 ) -> Result<Settled, TransitionError> {
     let seq = message.seq;
