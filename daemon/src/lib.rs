@@ -5,12 +5,12 @@
 //!
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
-//! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
+//! 1. [`rate_limit`] (counting over time), [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
 //!    (running one), [`blocking`] (long work off the runtime's threads), [`store`] (the database)
 //! 2. [`message`] (the vocabulary), [`audit`] (what happened), [`render`] (Markdown to parts; a crate of its own)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
 //!    sound), [`files`] (what goes along)
-//! 4. [`outbox`] (the queue), [`channels`] (the platforms), [`rate_limit`] (how fast requests leave)
+//! 4. [`outbox`] (the queue), [`channels`] (the platforms)
 //! 5. [`approval`] (what waits for a person), [`hooks`] (the owner's programs), [`config`] (the file)
 //! 6. [`pipeline`] (what the next two share), [`delivery`] (what happens after the row and the hold), [`admission`] (what happens before)
 //! 7. [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers read)

@@ -5,7 +5,7 @@
 //! changes or the next time that matters, whichever comes first. What changed is looked at by itself, and so is a lane that
 //! somebody has done with; all of the queue only when a time has come, or when more changed than anybody remembers. When
 //! a message goes is said by its own time, by what its platform asked for ([`crate::outbox::pauses`]) and by the rates
-//! that are kept to ([`crate::rate_limit`]).
+//! that are kept to ([`crate::pipeline::rate_limiter`]).
 //!
 //! What the loop read may be old by the time it acts, so whoever takes a lane looks again before touching its head.
 

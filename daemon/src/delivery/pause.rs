@@ -15,8 +15,10 @@ use crate::{
         pauses::{self, Pauses, Said},
         row::Lane,
     },
-    pipeline::Pipeline,
-    rate_limit::{RateLimiter, owner},
+    pipeline::{
+        Pipeline,
+        rate_limiter::{RateLimiter, owner},
+    },
     store::{StoreError, now_ms},
 };
 

@@ -31,8 +31,7 @@ use crate::{
         row::{Lane, MessageRow, PartRow},
         transition::{self, Change, TransitionError},
     },
-    pipeline::{Pipeline, current::Current},
-    rate_limit::BRIEF,
+    pipeline::{Pipeline, current::Current, rate_limiter::BRIEF},
     store::now_ms,
 };
 

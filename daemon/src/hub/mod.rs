@@ -61,8 +61,10 @@ use crate::{
     intake::http::{Behind, Endpoint, server},
     metrics::Metrics,
     outbox::{Outbox, transition::TransitionError},
-    pipeline::{Pipeline, Shared, address_book::AddressBook, current::Current, identities::Identities},
-    rate_limit::RateLimiter,
+    pipeline::{
+        Pipeline, Shared, address_book::AddressBook, current::Current, identities::Identities,
+        rate_limiter::RateLimiter,
+    },
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
 };

@@ -4,6 +4,7 @@
 //! - [`current`]: the pipeline with the configuration that holds now;
 //! - [`identities`]: whose address it is;
 //! - [`permission`]: whether an accepted message may still go;
+//! - [`rate_limiter`]: how fast requests leave;
 //! - [`receipts`]: what a caller is told of a message;
 //! - [`readiness`]: whether the platforms would take something now;
 //! - [`address_book`]: names for targets.
@@ -15,6 +16,7 @@ pub mod address_book;
 pub mod current;
 pub mod identities;
 pub mod permission;
+pub mod rate_limiter;
 pub mod readiness;
 pub mod receipts;
 #[cfg(test)]
@@ -34,10 +36,10 @@ use crate::{
     message::refusal::{Code, Refusal},
     outbox::Outbox,
     policy::{Rights, rate::Rates},
-    rate_limit::RateLimiter,
 };
 use address_book::AddressBook;
 use identities::Identities;
+use rate_limiter::RateLimiter;
 use readiness::Readiness;
 
 /// Everything that the stages share, with one configuration: see [`current`]. Clones share it.

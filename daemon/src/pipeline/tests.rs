@@ -23,7 +23,7 @@ use tokio::{sync::oneshot, task::JoinHandle};
 
 use super::{
     AgentRules, Pipeline, SendOptions, Shared, address_book::AddressBook, current::Current,
-    identities::Identities,
+    identities::Identities, rate_limiter::RateLimiter,
 };
 use crate::{
     admission::submit::Idempotency,
@@ -53,7 +53,6 @@ use crate::{
     },
     outbox::{Outbox, row::MessageRow},
     policy::{Allowlist, CrossContext, Rights},
-    rate_limit::RateLimiter,
     render::Flavour,
     store::{Store, now_ms},
 };

@@ -1,8 +1,7 @@
 //! How fast requests leave: token buckets per conversation, account and platform, filled at the rates of
 //! [`limits`], and what platforms have said themselves ([`discovered_limits`]).
 //!
-//! A bucket is one moment in time, that at which it would be full again, so taking a token is an addition, and a bucket
-//! that is full again is forgotten: a conversation in which nothing happens costs nothing. A new process begins with one
+//! A bucket that is full again is forgotten: a conversation in which nothing happens costs nothing. A new process begins with one
 //! token a bucket, as if it had just sent all the others: a burst, a crash, a restart and a bigger burst were one and the
 //! same story elsewhere.
 
@@ -15,8 +14,9 @@ use std::{
 };
 
 use crate::{
-    channels::limits::{self, Allowance, Limits, Rate, Scope},
+    channels::limits::{self, Allowance, Limits, Scope},
     outbox::row::Lane,
+    rate_limit::bucket::{Bucket, Rate},
 };
 use discovered_limits::DiscoveredLimits;
 
@@ -32,8 +32,8 @@ struct Shared {
 
 #[derive(Default)]
 struct Buckets {
-    /// When each is full again. The number tells apart several rates of one scope.
-    full_at: HashMap<(Lane, usize), Instant>,
+    /// Those that are not full. The number tells apart several rates of one scope.
+    buckets: HashMap<(Lane, usize), Bucket>,
     /// At how many of them the full ones are looked for next.
     sweep_at: usize,
     discovered: DiscoveredLimits,
@@ -69,19 +69,16 @@ impl RateLimiter {
             .rates(&lane.address)
             .flat_map(|(scope, rates)| rates.iter().map(move |rate| (scope, rate)))
             .enumerate()
-            .map(|(number, (scope, rate))| ((owner(lane, scope), number), rate))
+            .map(|(number, (scope, rate))| ((owner(lane, scope), number), *rate))
             .collect();
         let mut buckets = self.0.buckets.lock().unwrap_or_else(PoisonError::into_inner);
-        let full_at = |buckets: &Buckets, key: &(Lane, usize), rate: &Rate| {
-            let fresh = || self.0.started + rate.every * (rate.burst - 1);
-            buckets.full_at.get(key).copied().unwrap_or_else(fresh).max(now)
+        let bucket = |buckets: &Buckets, key: &(Lane, usize), rate: Rate| {
+            let fresh = || Bucket::with_one(rate, self.0.started);
+            buckets.buckets.get(key).copied().unwrap_or_else(fresh)
         };
         let wait = wanted
             .iter()
-            .map(|(key, rate)| {
-                let spare = rate.every * (rate.burst - 1);
-                full_at(&buckets, key, rate).saturating_duration_since(now).saturating_sub(spare)
-            })
+            .map(|(key, rate)| bucket(&buckets, key, *rate).wait(*rate, now))
             .max()
             .unwrap_or_default()
             .max(buckets.discovered.wait(lane, now));
@@ -90,12 +87,13 @@ impl RateLimiter {
         }
         buckets.discovered.spend(lane);
         for (key, rate) in wanted {
-            let full = full_at(&buckets, &key, rate) + rate.every;
-            buckets.full_at.insert(key, full);
+            let mut bucket = bucket(&buckets, &key, rate);
+            bucket.spend(rate, now);
+            buckets.buckets.insert(key, bucket);
         }
-        if buckets.full_at.len() >= buckets.sweep_at {
-            buckets.full_at.retain(|_, full| *full > now);
-            buckets.sweep_at = FEW.max(2 * buckets.full_at.len());
+        if buckets.buckets.len() >= buckets.sweep_at {
+            buckets.buckets.retain(|_, bucket| !bucket.is_full(now));
+            buckets.sweep_at = FEW.max(2 * buckets.buckets.len());
         }
         Ok(())
     }
@@ -124,7 +122,7 @@ impl RateLimiter {
 
     #[cfg(test)]
     fn kept(&self) -> usize {
-        self.0.buckets.lock().unwrap_or_else(PoisonError::into_inner).full_at.len()
+        self.0.buckets.lock().unwrap_or_else(PoisonError::into_inner).buckets.len()
     }
 }
 
@@ -223,7 +221,8 @@ mod tests {
     async fn who_waits_gets_a_token_when_there_is_one_and_not_before() {
         let (limiter, lane) = (RateLimiter::with(strict), lane("home", "-1"));
         let since = Instant::now();
-        limiter.0.buckets.lock().unwrap().full_at.insert((owner(&lane, Scope::Chat), 1), since + SECOND / 4);
+        let full_soon = Bucket::with_one(Rate { burst: 2, every: SECOND / 4 }, since);
+        limiter.0.buckets.lock().unwrap().buckets.insert((owner(&lane, Scope::Chat), 1), full_soon);
         assert_eq!(limiter.wait(&lane).await, Ok(()));
         assert!(since.elapsed() >= SECOND / 4);
     }
