@@ -1,28 +1,29 @@
 //! Gatepost: the gate that an AI agent's outgoing messages pass on their way out of the house.
 //!
-//! A message moves one way: [`intake`] → [`delivery`] → [`channels`]. Delivery is the pipeline: it asks [`policy`], writes
-//! to the [`outbox`], has the message [`render`]ed, lets [`approval`] ask a person, and hands each part to its channel.
+//! A message moves one way: [`intake`] → [`admission`] → [`outbox`] → [`delivery`] → [`channels`]. Admission asks [`policy`], writes to
+//! the outbox, has the message [`render`]ed and lets [`approval`] ask a person; delivery hands each part to its channel.
 //!
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
-//! 1. [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
-//!    (running one), [`blocking`] (long work off the runtime's threads), [`store`] (the database), [`audit`]
-//! 2. [`message`] (the vocabulary), [`render`] (Markdown to parts; a crate of its own)
+//! 1. [`rate_limit`] (counting over time), [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
+//!    (running one), [`blocking`] (long work off the runtime's threads), [`store`] (the database)
+//! 2. [`message`] (the vocabulary), [`audit`] (what happened), [`render`] (Markdown to parts; a crate of its own)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
 //!    sound), [`files`] (what goes along)
 //! 4. [`outbox`] (the queue), [`channels`] (the platforms)
-//! 5. [`approval`] (what waits for a person), [`config`] (the file)
-//! 6. [`delivery`] (the pipeline), [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers
-//!    read)
-//! 7. [`intake`] (the doors)
-//! 8. [`hub`], which builds all of it and is the one place that knows everyone
-//! 9. [`client`] (speaks to a hub), [`demo`], [`cli`]
+//! 5. [`approval`] (what waits for a person), [`hooks`] (the owner's programs), [`config`] (the file)
+//! 6. [`pipeline`] (what the next two share), [`delivery`] (what happens after the row and the hold), [`admission`] (what happens before)
+//! 7. [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers read)
+//! 8. [`intake`] (the endpoints)
+//! 9. [`hub`], which builds all of it and is the one place that knows everyone
+//! 10. [`client`] (speaks to a hub), [`demo`], [`cli`]
 #![forbid(unsafe_code)]
 // They panic when the reader has left: see `printing`.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]
 // A module's opening is the map of what is in it, private parts too.
 #![allow(rustdoc::private_intra_doc_links)]
 
+pub mod admission;
 pub mod agents;
 pub mod approval;
 pub mod audit;
@@ -39,16 +40,19 @@ pub mod delivery;
 pub mod demo;
 pub mod events;
 pub mod files;
+pub mod hooks;
 pub mod hub;
 pub mod intake;
 pub mod message;
 pub mod metrics;
 pub mod ogg;
 pub mod outbox;
+pub mod pipeline;
 pub mod policy;
 pub mod printing;
 pub mod program;
 pub mod random;
+pub mod rate_limit;
 pub use gatepost_render as render;
 pub mod sessions;
 pub mod settings;

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::{
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     clock::Time,
     settings::is_name,
     store::{Store, StoreError, now_ms},
@@ -138,7 +138,7 @@ pub async fn register(
                 params![hash, name, role.word(), now_ms()],
             )?;
             let detail = json!({"name": name, "role": role});
-            audit::append(tx, &Entry { actor: &by, event: "token.added", message: None, detail })?;
+            audit::append(tx, &Entry { actor: &by, event: Event::TokenAdded, message: None, detail })?;
             Ok(())
         })
         .await
@@ -160,7 +160,7 @@ pub fn revoke_in(tx: &Transaction<'_>, name: &str, by: &str) -> Result<(), Agent
         return Err(AgentError::Missing(name.to_owned()));
     }
     let detail = json!({"name": name});
-    audit::append(tx, &Entry { actor: by, event: "token.revoked", message: None, detail })?;
+    audit::append(tx, &Entry { actor: by, event: Event::TokenRevoked, message: None, detail })?;
     Ok(())
 }
 

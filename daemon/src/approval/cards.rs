@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::Terms;
 use crate::{
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     clock,
     random::to_hex,
     store::StoreError,
@@ -124,9 +124,6 @@ pub(super) fn due(db: &Connection, terms: Terms, now: i64) -> Result<Due, StoreE
     Ok(due)
 }
 
-/// What the audit calls it that people are asked about a message that had to wait for that.
-pub(crate) const ASKED: &str = "decision.asked";
-
 /// Puts a card before people: from now on they are asked, for as long as any message waits.
 pub(super) fn put(tx: &Transaction<'_>, later: &Later, terms: Terms, now: i64) -> Result<(), StoreError> {
     let deadline = terms.deadline(now, later.deadline);
@@ -151,7 +148,7 @@ pub(super) fn put(tx: &Transaction<'_>, later: &Later, terms: Terms, now: i64) -
             "request": to_hex(&later.request), "waited_ms": waited, "deadline": clock::rfc3339(deadline),
             "code": null, "reason": reason,
         });
-        audit::append(tx, &Entry { actor: "hub", event: ASKED, message: Some(id), detail })?;
+        audit::append(tx, &Entry { actor: "hub", event: Event::DecisionAsked, message: Some(id), detail })?;
     }
     Ok(())
 }

@@ -11,7 +11,7 @@ use serde_json::json;
 use super::{
     Approvals,
     device::is_outdated,
-    quorum::{self, Vote},
+    quorum::{self, VOTE, Vote},
 };
 use crate::{
     audit::{self, Entry},
@@ -90,8 +90,8 @@ impl Approvals {
             Err(error) => {
                 // What only a second device with the same keys, or an old copy of its memory, can have sent.
                 let event = match error {
-                    DecisionError::Counter => "device.cloned",
-                    _ => "decision.rejected",
+                    DecisionError::Counter => audit::Event::DeviceCloned,
+                    _ => audit::Event::DecisionRejected,
                 };
                 self.report(event, device, &decision, error.to_string()).await?;
                 Err(error)
@@ -101,7 +101,7 @@ impl Approvals {
 
     async fn report(
         &self,
-        event: &'static str,
+        event: audit::Event,
         device: PublicKey,
         decision: &Decision,
         why: String,
@@ -231,9 +231,9 @@ fn consume(
             let (session, signature) = (session.0, decision.signature.0);
             let vote = Vote { request: decision.request, device, counter: given, session, signature };
             quorum::store(tx, &vote)?;
-            let detail = json!({"event": "vote", "facts": facts});
+            let detail = json!({"event": VOTE, "facts": facts});
             let message = Some(asked.id.as_str());
-            audit::append(tx, &Entry { actor: &by, event: "decision.counted", message, detail })?;
+            audit::append(tx, &Entry { actor: &by, event: audit::Event::DecisionCounted, message, detail })?;
         }
         return Ok((messages, Outcome::Consumed));
     }

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::registry::{self, DeviceError};
 use crate::{
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     store::{Store, StoreError, now_ms},
 };
 
@@ -52,7 +52,10 @@ pub async fn register(store: &Store, device: Device) -> Result<(), DeviceError> 
             )?;
             let key = crate::random::to_hex(&device.key.0);
             let detail = json!({"name": device.name, "software": device.software, "key": key});
-            audit::append(tx, &Entry { actor: "operator", event: "device.added", message: None, detail })?;
+            audit::append(
+                tx,
+                &Entry { actor: "operator", event: Event::DeviceAdded, message: None, detail },
+            )?;
             Ok(())
         })
         .await

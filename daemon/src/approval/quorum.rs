@@ -15,6 +15,11 @@ use crate::{
     store::{StoreError, now_ms},
 };
 
+/// What the detail of an approval's row says of one that is not the last, and of one that was taken back: beside the words of
+/// [`crate::message::state::Event`], and stored like them.
+pub(super) const VOTE: &str = "vote";
+pub(super) const WITHDRAW: &str = "withdraw";
+
 /// How far a message has come with those who decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
@@ -90,8 +95,11 @@ pub(super) fn withdraw(
             continue;
         }
         let facts = json!({"request": to_hex(request), "device": to_hex(&device.0)});
-        let detail = json!({"event": "withdraw", "reason": reason, "facts": facts});
-        audit::append(tx, &Entry { actor: by, event: "decision.withdrawn", message: Some(id), detail })?;
+        let detail = json!({"event": WITHDRAW, "reason": reason, "facts": facts});
+        audit::append(
+            tx,
+            &Entry { actor: by, event: audit::Event::DecisionWithdrawn, message: Some(id), detail },
+        )?;
     }
     Ok(open.into_iter().map(|(_, message, _)| message).collect())
 }

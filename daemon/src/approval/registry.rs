@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{device::is_outdated, quorum};
 use crate::{
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     random::to_hex,
     store::{Store, StoreError, now_ms},
 };
@@ -108,7 +108,7 @@ pub async fn rename(store: &Store, which: &str, name: &str, by: &str) -> Result<
             free(tx, &name, Some(device.key))?;
             tx.execute("UPDATE devices SET name = ? WHERE key = ?", params![name, device.key.0])?;
             let detail = json!({"name": name, "before": device.name, "key": to_hex(&device.key.0)});
-            audit::append(tx, &Entry { actor: &by, event: "device.renamed", message: None, detail })?;
+            audit::append(tx, &Entry { actor: &by, event: Event::DeviceRenamed, message: None, detail })?;
             Ok(Registered { name, ..device })
         })
         .await
@@ -135,7 +135,7 @@ pub fn revoke_in(tx: &Transaction<'_>, which: &str, by: &str) -> Result<Revoked,
     let (device, now) = (find(tx, which)?, now_ms());
     tx.execute("UPDATE devices SET revoked_at = ? WHERE key = ?", params![now, device.key.0])?;
     let detail = json!({"name": device.name, "key": to_hex(&device.key.0)});
-    audit::append(tx, &Entry { actor: by, event: "device.revoked", message: None, detail })?;
+    audit::append(tx, &Entry { actor: by, event: Event::DeviceRevoked, message: None, detail })?;
     let withdrawn = quorum::withdraw(tx, device.key, by, "its companion was revoked")?;
     Ok(Revoked { device: Registered { revoked_at: Some(now), ..device }, withdrawn })
 }

@@ -9,13 +9,10 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction};
 use serde_json::{Value, json};
 
 use super::{
-    Entry,
+    Entry, Event,
     checkpoint::{Checkpoint, Signer},
 };
-use crate::store::StoreError;
-
-/// The event of the row.
-const BEGAN: &str = "audit.began";
+use crate::{message::state::State, store::StoreError};
 
 /// What the database says of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,15 +41,16 @@ impl Beginning {
         purged_to: i64,
     ) -> Result<bool, StoreError> {
         let Some(row) = self.row else {
-            let sql = "SELECT 1 FROM audit WHERE seq > ? AND event = 'message.accepted'
+            let sql = "SELECT 1 FROM audit WHERE seq > ? AND event = ?
                 AND json_valid(detail) AND detail ->> '$.content' IS NOT NULL LIMIT 1";
-            return Ok(db.prepare(sql)?.exists([self.hashed_after])?);
+            return Ok(db.prepare(sql)?.exists((self.hashed_after, Event::Message(State::Accepted)))?);
         };
         if row <= purged_to {
             return Ok(false);
         }
         let sql = "SELECT detail FROM audit WHERE seq = ? AND event = ?";
-        let said: Option<String> = db.query_row(sql, (row, BEGAN), |row| row.get(0)).optional()?;
+        let said: Option<String> =
+            db.query_row(sql, (row, Event::AuditBegan), |row| row.get(0)).optional()?;
         let said: Value = said.and_then(|said| serde_json::from_str(&said).ok()).unwrap_or_default();
         Ok(said["hashed_after"].as_i64() != Some(self.hashed_after)
             || !good.iter().any(|checkpoint| checkpoint.seq == row))
@@ -65,7 +63,7 @@ impl Signer {
         let beginning = Beginning::of(tx)?.filter(|beginning| beginning.row.is_none());
         let Some(beginning) = beginning else { return Ok(None) };
         let detail = json!({"hashed_after": beginning.hashed_after});
-        super::append(tx, &Entry { actor: "hub", event: BEGAN, message: None, detail })?;
+        super::append(tx, &Entry { actor: "hub", event: Event::AuditBegan, message: None, detail })?;
         let row = super::newest(tx)?;
         tx.execute("UPDATE hub SET audit_began = ?", [row])?;
         Ok(Some(self.sign(tx, row, false)?))

@@ -6,16 +6,20 @@
 //!
 //! - [`checkpoint`]: the chain's hash, signed by the hub's key, and what stands for purged rows;
 //! - [`beginning`]: from where on the rows of messages have hashes of them;
+//! - [`Event`]: what can happen;
 //! - [`mod@verify`]: reads all of it, and names what was removed, changed, reordered or cut off.
 
 pub mod beginning;
 pub mod checkpoint;
+mod event;
 mod fault;
 mod line;
 pub mod verify;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::Value;
+
+pub use event::Event;
 
 use crate::store::{StoreError, now_ms};
 use line::{LINES, Line, link};
@@ -25,8 +29,8 @@ use line::{LINES, Line, link};
 pub struct Entry<'a> {
     /// Who did it: `agent:NAME`, `companion:NAME`, `hub`, `operator`, or `nobody` for a caller without a token.
     pub actor: &'a str,
-    /// What happened, as `noun.verb`.
-    pub event: &'a str,
+    /// What happened.
+    pub event: Event,
     /// The message it happened to.
     pub message: Option<&'a str>,
     /// The facts. Never a secret.
@@ -63,7 +67,7 @@ pub fn append_all(tx: &Transaction<'_>, entries: &[Entry<'_>]) -> Result<(), Sto
     for entry in entries {
         let (at, detail) = (now_ms(), entry.detail.to_string());
         seq += 1;
-        hash = link(&hash, seq, at, entry.actor, entry.event, entry.message, &detail);
+        hash = link(&hash, seq, at, entry.actor, entry.event.word(), entry.message, &detail);
         insert.execute(params![seq, at, entry.actor, entry.event, entry.message, detail, hash])?;
     }
     Ok(())

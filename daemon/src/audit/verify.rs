@@ -10,16 +10,17 @@ use serde::Serialize;
 
 pub use super::fault::Fault;
 use super::{
+    Event,
     beginning::Beginning,
     checkpoint::Checkpoint,
     line::{LINES, Line},
 };
-use crate::store::StoreError;
+use crate::{message::state::State, store::StoreError};
 
 /// Faults that are listed; a chain that was computed anew has one in every row.
 const LISTED: usize = 50;
-/// Whether something was accepted.
-const ACCEPTED: &str = "SELECT 1 FROM audit WHERE event = 'message.accepted' LIMIT 1";
+/// Whether this happened at all.
+const HAS_EVENT: &str = "SELECT 1 FROM audit WHERE event = ? LIMIT 1";
 /// How far from its place a row is looked for, in rows.
 const NEAR: i64 = 256;
 
@@ -74,7 +75,7 @@ pub fn verify(db: &Connection, hub: &[u8; 32], kept: Option<Checkpoint>) -> Resu
     }
     if Beginning::of(db)?.map_or(Ok(false), |beginning| beginning.is_missing(db, &good, purged_to))? {
         faults.push(Fault::Unbegun);
-    } else if good.is_empty() && db.prepare(ACCEPTED)?.exists([])? {
+    } else if good.is_empty() && db.prepare(HAS_EVENT)?.exists([Event::Message(State::Accepted)])? {
         faults.push(Fault::Unsigned);
     }
     faults.truncate(LISTED);
@@ -171,7 +172,7 @@ mod tests {
         async fn add(&self, rows: u32) {
             let added = self.store.write(move |tx| {
                 for n in 0..rows {
-                    let event = if n % 2 == 0 { "message.accepted" } else { "message.sent" };
+                    let event = Event::Message(if n % 2 == 0 { State::Accepted } else { State::Sent });
                     append(tx, &Entry { actor: "hub", event, message: Some("m"), detail: json!({"n": n}) })?;
                 }
                 Ok::<_, StoreError>(())
@@ -257,6 +258,7 @@ mod tests {
             "UPDATE audit SET actor = 'agent:mallory' WHERE seq = 7",
             "UPDATE audit SET at = at + 1 WHERE seq = 7",
             "UPDATE audit SET event = 'message.denied' WHERE seq = 7",
+            "UPDATE audit SET event = 'message.unheard_of' WHERE seq = 7",
             "UPDATE audit SET message = NULL WHERE seq = 7",
             "UPDATE audit SET detail = '{}' WHERE seq = 7",
         ] {
@@ -335,7 +337,8 @@ mod tests {
             let signer = fixture.signer.clone();
             assert_eq!(fixture.store.write(move |tx| signer.begin(tx)).await.unwrap(), None, "once");
             let detail = json!({"content": "0"});
-            let accepted = Entry { actor: "hub", event: "message.accepted", message: Some("m"), detail };
+            let accepted =
+                Entry { actor: "hub", event: Event::Message(State::Accepted), message: Some("m"), detail };
             fixture.store.write(move |tx| append(tx, &accepted)).await.unwrap();
             assert_eq!(fixture.faults().await, []);
             fixture.tamper(sql).await;

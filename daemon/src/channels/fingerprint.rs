@@ -11,14 +11,11 @@
 use sha2::{Digest as _, Sha256};
 
 use super::registry::Kind;
+pub use crate::message::fingerprint::Fingerprint;
 use crate::settings::{Identifies, Key, secret::SecretSource};
 
 /// Separates these hashes from all others.
 const DOMAIN: &[u8] = b"gatepost/account/1";
-
-/// SHA-256 of what makes an account the one that it is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Fingerprint(pub [u8; 32]);
 
 impl Fingerprint {
     /// Of the account with these settings. A secret that cannot be read counts as empty: its account does not open.

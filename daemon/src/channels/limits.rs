@@ -7,14 +7,7 @@
 
 use std::time::Duration;
 
-/// So many at once, and one more after each step of time: within any span, at most `burst + span / every`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Rate {
-    /// Requests at once, at least one.
-    pub burst: u32,
-    /// Between two after that.
-    pub every: Duration,
-}
+pub use crate::rate_limit::bucket::Rate;
 
 const fn rate(burst: u32, every: Duration) -> Rate {
     Rate { burst, every }

@@ -4,7 +4,7 @@
 //! that was away is told everything anew when it says hello.
 //!
 //! - [`accept`]: the embedded one itself;
-//! - [`connection`]: one connection to it, from its first byte to its end, and [`packets`], [`limiter`]: how much and how fast;
+//! - [`connection`]: one connection to it, from its first byte to its end, and [`packets`]: how much;
 //! - [`router`]: who listens to what, and what waits for them;
 //! - [`access`]: what a login may hear and say;
 //! - here: where a broker is.
@@ -13,7 +13,6 @@ mod accept;
 pub(super) mod access;
 mod connection;
 mod packets;
-mod rate_limiter;
 mod router;
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};

@@ -46,7 +46,7 @@ use crate::{
         device::{self, Device},
         presence::Presence,
     },
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     outbox::Outbox,
     random::to_hex,
 };
@@ -378,8 +378,8 @@ impl Serving {
     /// Writes down what was refused in a companion's name.
     async fn note(&self, name: String, device: PublicKey, fault: Fault) {
         let event = match fault {
-            Fault::Cloned => "device.cloned",
-            Fault::Frame(_) | Fault::Forged | Fault::Replayed | Fault::Gap => "link.refused",
+            Fault::Cloned => Event::DeviceCloned,
+            Fault::Frame(_) | Fault::Forged | Fault::Replayed | Fault::Gap => Event::LinkRefused,
         };
         let detail = json!({"device": to_hex(&device.0), "name": name, "why": fault.to_string()});
         self.write(event, detail).await;
@@ -395,17 +395,17 @@ impl Serving {
             ),
         }
         let detail = json!({"device": to_hex(&device.0), "name": name, "works": works});
-        self.write("device.display", detail).await;
+        self.write(Event::DeviceDisplay, detail).await;
     }
 
-    async fn write(&self, event: &'static str, detail: Value) {
+    async fn write(&self, event: Event, detail: Value) {
         let written = self
             .outbox
             .store()
             .write(move |tx| audit::append(tx, &Entry { actor: "hub", event, message: None, detail }))
             .await;
         if let Err(error) = written {
-            tracing::error!(%error, event, "the audit could not be written");
+            tracing::error!(%error, event = event.word(), "the audit could not be written");
         }
     }
 

@@ -26,7 +26,7 @@ impl Config {
     ///
     /// # Errors
     /// A name, and what is wrong with it or its target.
-    pub fn book(&self) -> Result<BTreeMap<String, Destination>, (String, String)> {
+    pub(super) fn book(&self) -> Result<BTreeMap<String, Destination>, (String, String)> {
         let read = |(name, target): (&String, &String)| {
             let wrong = |problem: &str| (name.clone(), problem.to_owned());
             if !is_name(name) || name == "current" {

@@ -10,9 +10,10 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::Config;
+use crate::audit::Event;
 
 /// The event of another configuration: in the audit, and in the streams of what happens.
-pub const RELOADED: &str = "configuration.reloaded";
+pub const RELOADED: &str = Event::ConfigurationReloaded.word();
 
 /// What a reload changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]

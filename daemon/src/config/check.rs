@@ -1,6 +1,8 @@
 //! What goes together, beyond what each value must be by itself.
 
-use super::{Config, ConfigError};
+use std::collections::BTreeMap;
+
+use super::{Checked, CheckedAgent, Config, ConfigError};
 use crate::{
     approval::registry::MAX_DEVICES,
     channels::registry::kind,
@@ -10,23 +12,33 @@ use crate::{
 };
 
 impl Config {
-    /// Whether its values go together and name what is there.
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    /// Whether its values go together and name what is there; what was read for that.
+    pub(super) fn check(&self) -> Result<Checked, ConfigError> {
+        let mut agents = BTreeMap::new();
         for (name, agent) in &self.agents {
             let key = format!("agents.{name}");
             if !is_name(name) {
                 return Err(invalid(key, "names have letters, digits, `-` and `_`, at most 40 of them"));
             }
-            agent.sources().map_err(|problem| invalid(format!("{key}.attach_urls"), problem))?;
+            let sources =
+                agent.sources().map_err(|problem| invalid(format!("{key}.attach_urls"), problem))?;
+            agents.insert(name.clone(), sources);
         }
         self.refuse_entries()?;
-        self.book().map_err(|(name, problem)| invalid(format!("book.{name}"), problem))?;
+        let agents = agents.into_iter().zip(self.agents.values()).map(|((name, sources), agent)| {
+            let rights =
+                agent.rights().map_err(|error| invalid(format!("agents.{name}"), error.to_string()))?;
+            Ok((name, CheckedAgent { rights, sources }))
+        });
+        let agents = agents.collect::<Result<_, ConfigError>>()?;
+        let book = self.book().map_err(|(name, problem)| invalid(format!("book.{name}"), problem))?;
+        let mut hooks = BTreeMap::new();
         for (name, hook) in &self.hooks {
             let key = format!("hooks.{name}");
             if !is_name(name) {
                 return Err(invalid(key, "names have letters, digits, `-` and `_`, at most 40 of them"));
             }
-            hook.way().map_err(|problem| invalid(key, problem))?;
+            hooks.insert(name.clone(), hook.way().map_err(|problem| invalid(key, problem))?);
         }
         for (channel, accounts) in &self.channels {
             if let Some(account) = accounts.keys().find(|account| !is_name(account)) {
@@ -46,8 +58,9 @@ impl Config {
                 format!("max_messages is at least 1 and max_bytes at least {MAX_TEXT}, one long text");
             return Err(invalid("queue", problem));
         }
-        self.voice.speaks().map_err(|problem| invalid("voice", problem))?;
-        self.files.private().map_err(|problem| invalid("files.allow_private_urls", problem))?;
+        let speaks = self.voice.speaks().map_err(|problem| invalid("voice", problem))?;
+        let private_urls =
+            self.files.private().map_err(|problem| invalid("files.allow_private_urls", problem))?;
         if !(1..=MOST).contains(&self.files.max_count) {
             return Err(invalid("files.max_count", format!("at least 1, and at most {MOST}")));
         }
@@ -74,7 +87,7 @@ impl Config {
             );
             return Err(invalid("approval.quorum", problem));
         }
-        Ok(())
+        Ok(Checked { book, hooks, speaks, private_urls, agents })
     }
 }
 

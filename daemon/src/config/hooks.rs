@@ -6,7 +6,7 @@ use reqwest::Url;
 use serde::Deserialize;
 
 use super::Span;
-use crate::{message::TOOLS, settings::secret::SecretSource};
+use crate::{hooks::builtin::Builtin, message::TOOLS, settings::secret::SecretSource};
 
 /// The longest time that a hook may take.
 const LONGEST: Duration = Duration::from_mins(5);
@@ -53,33 +53,21 @@ pub enum Moment {
     ToolResult,
 }
 
-/// One of the hub's own hooks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Builtin {
-    /// Cancels a message with one of the hub's own tokens or a private key in it. Looks for nothing else: a text that
-    /// somebody means to hide is not found.
-    Secrets,
-    /// Adds a channel's formatting guide to an answer, once a session. Is there without a section of its own.
-    Guide,
-}
-
-impl Builtin {
-    /// When it runs.
-    const fn on(self) -> Moment {
-        match self {
-            Self::Secrets => Moment::MessageSending,
-            Self::Guide => Moment::ToolResult,
-        }
+/// When one of the hub's own runs.
+const fn moment_of(builtin: Builtin) -> Moment {
+    match builtin {
+        Builtin::Secrets => Moment::MessageSending,
+        Builtin::Guide => Moment::ToolResult,
     }
 }
 
 /// How a hook is asked: one way of three.
-pub enum Transport<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Transport {
     /// A program and its arguments.
-    Command(PathBuf, &'a [String]),
+    Command(PathBuf, Vec<String>),
     /// An HTTP service and its token.
-    Url(Url, Option<&'a SecretSource>),
+    Url(Url, Option<SecretSource>),
     /// One of the hub's own.
     Builtin(Builtin),
 }
@@ -109,7 +97,7 @@ fn ten_seconds() -> Span {
 
 impl Hook {
     /// How it is asked, or what is wrong with it.
-    pub fn way(&self) -> Result<Transport<'_>, &'static str> {
+    pub(super) fn way(&self) -> Result<Transport, &'static str> {
         if self.timeout.0 > LONGEST {
             return Err("timeout is at most 5m");
         }
@@ -126,12 +114,12 @@ impl Hook {
         match (&self.command, &self.url, self.builtin) {
             (Some(command), None, None) => match command.split_first() {
                 Some((program, arguments)) if program.starts_with('/') => {
-                    Ok(Transport::Command(program.into(), arguments))
+                    Ok(Transport::Command(program.into(), arguments.to_vec()))
                 }
                 _ => Err("command begins with the absolute path of a program"),
             },
-            (None, Some(url), None) => Ok(Transport::Url(service(url)?, self.token.as_ref())),
-            (None, None, Some(builtin)) if self.on == builtin.on() => Ok(Transport::Builtin(builtin)),
+            (None, Some(url), None) => Ok(Transport::Url(service(url)?, self.token.clone())),
+            (None, None, Some(builtin)) if self.on == moment_of(builtin) => Ok(Transport::Builtin(builtin)),
             (None, None, Some(Builtin::Secrets)) => Err("the builtin secrets runs on message_sending"),
             (None, None, Some(Builtin::Guide)) => Err("the builtin guide runs on tool_result"),
             _ => Err("give one of command, url and builtin"),

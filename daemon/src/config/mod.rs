@@ -11,6 +11,7 @@ mod address_book;
 mod attach_from;
 pub mod changes;
 mod check;
+mod checked;
 mod entries;
 pub mod hooks;
 pub mod keys;
@@ -28,6 +29,7 @@ use serde::Deserialize;
 
 use crate::settings::file::{FileError, read_text};
 
+pub use checked::{Checked, CheckedAgent};
 pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply};
 pub use span::Span;
 pub use template::template;
@@ -126,6 +128,9 @@ pub struct Config {
     /// Where the agents' values stand.
     #[serde(skip)]
     places: entries::Places,
+    /// What they are.
+    #[serde(skip)]
+    checked: Checked,
 }
 
 impl Config {
@@ -153,6 +158,8 @@ impl Config {
                 *file = parent.join(&*file);
             }
             config.resolve_folders(path).map_err(|error| error.located(text, path))?;
+            // Paths are other ones now.
+            config.checked = config.check().map_err(|error| error.located(text, path))?;
         }
         Ok(config)
     }
@@ -162,7 +169,7 @@ impl Config {
         unknown::refuse(text, path)?;
         let mut config: Self = toml::from_str(text).map_err(|error| ConfigError::toml(text, path, &error))?;
         config.places = entries::Places::of(text, path);
-        config.check().map_err(|error| error.located(text, path))?;
+        config.checked = config.check().map_err(|error| error.located(text, path))?;
         Ok(config)
     }
 }

@@ -268,7 +268,7 @@ impl Default for Contexts {
 
 impl Agent {
     /// The agent's rights, its lists read.
-    pub fn rights(&self) -> Result<Rights, PatternError> {
+    pub(super) fn rights(&self) -> Result<Rights, PatternError> {
         Ok(Rights {
             allow: Allowlist::parse(self.allow.iter().cloned())?,
             hold: Allowlist::parse(self.hold.iter().cloned())?,
@@ -283,7 +283,7 @@ impl Agent {
     }
 
     /// Where its files may come from, or what is wrong with the list.
-    pub fn sources(&self) -> Result<Sources, String> {
+    pub(super) fn sources(&self) -> Result<Sources, String> {
         let folder = self.attach_from.clone().map(|path| Folder {
             path,
             allow_linked_files: self.allow_linked_files,
@@ -310,7 +310,7 @@ impl FileBounds {
     }
 
     /// Where inside the local network files may be fetched from, or what is wrong with the list.
-    pub fn private(&self) -> Result<Private, String> {
+    pub(super) fn private(&self) -> Result<Private, String> {
         Private::parse(&self.allow_private_urls)
     }
 }

@@ -34,15 +34,22 @@ pub struct Voice {
 }
 
 /// Who speaks.
-pub enum Speaks<'a> {
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Speaks {
     /// Nobody.
     Nobody,
     /// The usual programs, where they are there, with this voice.
-    Usual(Option<&'a str>),
+    Usual(Option<String>),
     /// A program and its arguments.
-    Command(PathBuf, &'a [String]),
+    Command(PathBuf, Vec<String>),
     /// A service, its token, model and voice.
-    Url(Url, Option<&'a SecretSource>, &'a str, &'a str),
+    Url(Url, Option<SecretSource>, String, String),
+}
+
+impl Default for Speaks {
+    fn default() -> Self {
+        Self::Usual(None)
+    }
 }
 
 impl Default for Voice {
@@ -68,7 +75,7 @@ impl Voice {
     }
 
     /// Who speaks, or what is wrong with it.
-    pub fn speaks(&self) -> Result<Speaks<'_>, &'static str> {
+    pub(super) fn speaks(&self) -> Result<Speaks, &'static str> {
         if self.timeout.0 > LONGEST {
             return Err("timeout is at most 5m");
         }
@@ -80,13 +87,13 @@ impl Voice {
         }
         let voice = self.voice.as_deref();
         let speaks = match (&self.command, &self.url) {
-            (None, None) => Speaks::Usual(voice),
+            (None, None) => Speaks::Usual(voice.map(str::to_owned)),
             (Some(_), None) if voice.is_some() => {
                 return Err("voice does not go with command: give it as an argument");
             }
             (Some(command), None) => match command.split_first() {
                 Some((program, arguments)) if program.starts_with('/') => {
-                    Speaks::Command(program.into(), arguments)
+                    Speaks::Command(program.into(), arguments.to_vec())
                 }
                 _ => return Err("command begins with the absolute path of a program"),
             },
@@ -96,7 +103,7 @@ impl Voice {
                     return Err("url is what stands before /audio/speech, and nothing else");
                 }
                 let model = self.model.as_deref().unwrap_or("tts-1");
-                Speaks::Url(url, self.token.as_ref(), model, voice.unwrap_or("alloy"))
+                Speaks::Url(url, self.token.clone(), model.to_owned(), voice.unwrap_or("alloy").to_owned())
             }
             (Some(_), Some(_)) => return Err("give one of command and url"),
         };

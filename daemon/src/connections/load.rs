@@ -12,6 +12,8 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::rate_limit::window::Window;
+
 /// Between two log lines of one reason.
 const BETWEEN: Duration = Duration::from_secs(60);
 
@@ -31,7 +33,7 @@ struct Count {
     total: u64,
     /// Since the last line.
     unsaid: u64,
-    said: Option<Instant>,
+    lines: Option<Window>,
 }
 
 impl Load {
@@ -71,10 +73,7 @@ impl Load {
         let count = counts.entry(reason).or_default();
         count.total += 1;
         count.unsaid += 1;
-        if count.said.is_some_and(|said| now.duration_since(said) < BETWEEN) {
-            return None;
-        }
-        count.said = Some(now);
+        count.lines.get_or_insert_with(|| Window::new(now)).count(1, BETWEEN, now)?;
         Some(std::mem::take(&mut count.unsaid))
     }
 }

@@ -12,7 +12,6 @@ use std::{
 use rusqlite::Transaction;
 
 use super::{
-    Pipeline,
     ending::MAX_QUESTIONS,
     voice_fallback::{Arrived, Planned},
 };
@@ -22,6 +21,7 @@ use crate::{
         row::{MessageRow, PartRow},
         transition::{self, TransitionError},
     },
+    pipeline::Pipeline,
     store::now_ms,
 };
 

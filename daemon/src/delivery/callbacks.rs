@@ -1,10 +1,10 @@
 //! What platforms tell of their own accord settles what nobody knew, and says of what they had taken that it did not arrive.
 
-use super::{Pipeline, submit::unavailable};
 use crate::{
-    channels::callback::CallbackRefused,
+    channels::callback::{CallbackRefused, Lost},
     message::refusal::{Code, Refusal},
-    outbox::reconcile::{self, Settled},
+    outbox::reconcile::{self, Settled, Undelivered},
+    pipeline::{Pipeline, unavailable},
 };
 
 impl Pipeline {
@@ -42,13 +42,14 @@ impl Pipeline {
         let mut settled = 0;
         for one in told {
             let (of, key) = ((channel.to_owned(), name.to_owned()), one.key.0);
+            let outcome = one.outcome.map_err(|Lost { id, why, again }| Undelivered { id, why, again });
             let seq =
                 self.0.outbox.store().look(|db| reconcile::message_of(db, &key)).map_err(unavailable)?;
             let Some(seq) = seq else { continue };
             let done = self
                 .0
                 .outbox
-                .change(seq, move |tx| reconcile::settle(tx, (&of.0, &of.1), &key, &one.outcome))
+                .change(seq, move |tx| reconcile::settle(tx, (&of.0, &of.1), &key, &outcome))
                 .await;
             // Where that fails it is as it was, and the platform tells it again.
             match done.map_err(unavailable)? {

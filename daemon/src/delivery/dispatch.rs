@@ -5,7 +5,7 @@
 //! changes or the next time that matters, whichever comes first. What changed is looked at by itself, and so is a lane that
 //! somebody has done with; all of the queue only when a time has come, or when more changed than anybody remembers. When
 //! a message goes is said by its own time, by what its platform asked for ([`crate::outbox::pauses`]) and by the rates
-//! that are kept to ([`super::limiter`]).
+//! that are kept to ([`crate::pipeline::rate_limiter`]).
 //!
 //! What the loop read may be old by the time it acts, so whoever takes a lane looks again before touching its head.
 
@@ -18,8 +18,6 @@ use tokio::{
 use tracing::Instrument as _;
 
 use super::{
-    Pipeline,
-    current::Current,
     lanes::{Claim, Lanes},
     send::Turned,
 };
@@ -29,11 +27,12 @@ use crate::{
         row::{Head, Lane, MessageRow},
         transition::TransitionError,
     },
+    pipeline::{Pipeline, current::Current},
     store::now_ms,
 };
 
 /// After a failure of the database, before trying again.
-pub(super) const RECOVER: Duration = Duration::from_secs(1);
+pub(crate) const RECOVER: Duration = Duration::from_secs(1);
 
 /// While the disk has no room for an outcome, or the clock is not settled, before looking again. Milliseconds.
 const PAUSED: i64 = 1_000;

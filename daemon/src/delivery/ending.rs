@@ -32,7 +32,7 @@ const BACK_OFF: [Duration; 5] = [
 
 /// How often a platform is asked in vain what became of a part. While it is asked its conversation stands still, so with the
 /// pauses between the questions that is some minutes and not the message's whole time.
-pub(super) const MAX_QUESTIONS: u32 = 6;
+pub(crate) const MAX_QUESTIONS: u32 = 6;
 
 /// The longest pause between two questions.
 const QUESTION_PAUSE: Duration = Duration::from_mins(2);

@@ -16,7 +16,7 @@ use std::{
 use crate::outbox::row::Lane;
 
 /// Lanes of one account that are worked in at once, at most.
-pub(super) const AT_ONCE: usize = 128;
+pub(crate) const AT_ONCE: usize = 128;
 
 /// Lanes of one account that wait for a place, at most.
 const WAITING: usize = 1024;

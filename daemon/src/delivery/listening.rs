@@ -7,7 +7,7 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::{task::JoinHandle, time::timeout};
 
-use super::{Pipeline, voice_fallback::Planned};
+use super::voice_fallback::Planned;
 use crate::{
     channels::{
         Adapter, PartKey,
@@ -18,6 +18,7 @@ use crate::{
         form::{Entry, Taken},
     },
     outbox::{Outbox, form_submissions, reconcile},
+    pipeline::Pipeline,
 };
 
 /// How long all accounts together may take to say goodbye.

@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use rusqlite::Transaction;
 
-use super::{
-    Pipeline,
-    rate_limiter::{RateLimiter, owner},
-};
 use crate::{
     channels::{fingerprint::Fingerprint, limits::Allowance},
     clock,
     outbox::{
         pauses::{self, Pauses, Said},
         row::Lane,
+    },
+    pipeline::{
+        Pipeline,
+        rate_limiter::{RateLimiter, owner},
     },
     store::{StoreError, now_ms},
 };

@@ -1,17 +1,12 @@
-//! What a restart makes of the rows that it finds.
+//! What a restart makes of messages that were on their way.
 //!
-//! Accepted messages are judged as if nothing had happened; held ones are offered to the companions again; ready ones
-//! go when they are due. A message that was on its way goes on at its first part that is not confirmed, unless that
+//! Held ones are offered to the companions again, and ready ones go when they are due, without anything here; what was only
+//! accepted is admission's ([`crate::admission::recover`]). A message that was on its way goes on at its first part that is not confirmed, unless that
 //! part's request may have left: then its key decides, as after any lost answer.
 
 use rusqlite::Transaction;
-use tracing::Instrument as _;
 
-use super::{
-    Pipeline,
-    attempt::{prefers_two, resendable},
-    plan::Renderings,
-};
+use super::attempt::{prefers_two, resendable};
 use crate::{
     message::{
         refusal::Code,
@@ -21,33 +16,18 @@ use crate::{
         row::MessageRow,
         transition::{self, Change, TransitionError},
     },
+    pipeline::Pipeline,
     store::now_ms,
 };
 
 const LOST: &str = "the hub stopped while it was being sent, and the platform cannot say whether it arrived";
 
 impl Pipeline {
-    /// Takes up where the last process stopped. Runs before anything is dispatched.
-    pub async fn recover(&self) -> Result<(), TransitionError> {
-        self.0.outbox.settle_restored().await?;
-        for message in self.0.outbox.live_in_state(State::Accepted).await? {
-            let span = tracing::info_span!("message", id = message.id, agent = message.agent);
-            match self.turn(message.lane()) {
-                // Hooks may take their time; the hub does not wait for them.
-                turn @ Some(_) => {
-                    let pipeline = self.clone();
-                    tokio::spawn(
-                        async move { pipeline.prepare(message.seq, turn, &Renderings::default()).await }
-                            .instrument(span),
-                    );
-                }
-                None => self.prepare(message.seq, None, &Renderings::default()).instrument(span).await,
-            }
-        }
+    /// Takes up what the last process was sending. Runs before anything is dispatched.
+    pub async fn recover_sending(&self) -> Result<(), TransitionError> {
         for message in self.0.outbox.live_in_state(State::Sending).await? {
             self.take_up(&message).await?;
         }
-        self.wake_others().await?;
         Ok(())
     }
 

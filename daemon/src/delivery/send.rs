@@ -10,13 +10,10 @@ use rusqlite::Transaction;
 use serde_json::json;
 
 use super::{
-    Pipeline,
     attempt::{Again, Failed, prefers_two, resendable, time_to_resend},
-    current::Current,
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
     pause::Heard,
-    rate_limiter::BRIEF,
     voice_fallback::Arrived,
 };
 use crate::{
@@ -34,6 +31,7 @@ use crate::{
         row::{Lane, MessageRow, PartRow},
         transition::{self, Change, TransitionError},
     },
+    pipeline::{Pipeline, current::Current, rate_limiter::BRIEF},
     store::now_ms,
 };
 

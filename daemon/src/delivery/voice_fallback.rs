@@ -22,18 +22,18 @@ const WORDS: &str = "or_words";
 const TEXT_BEFORE: &str = "or_text_before";
 
 /// The request for a recording, and the one for its words.
-pub(super) fn planned(recording: &Value, words: &Value) -> Value {
+pub(crate) fn planned(recording: &Value, words: &Value) -> Value {
     json!({RECORDING: recording, WORDS: words})
 }
 
 /// The request for a recording of the text that goes before it.
-pub(super) fn repeating(recording: &Value) -> Value {
+pub(crate) fn repeating(recording: &Value) -> Value {
     json!({RECORDING: recording, TEXT_BEFORE: true})
 }
 
 /// A stored request.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Planned<'a> {
+pub(crate) struct Planned<'a> {
     /// What goes.
     request: &'a Value,
     /// What goes where that is refused for good.
@@ -59,7 +59,7 @@ impl From<Delivered> for Arrived {
 }
 
 impl<'a> Planned<'a> {
-    pub(super) fn read(request: &'a Value) -> Self {
+    pub(crate) fn read(request: &'a Value) -> Self {
         match (request.get(RECORDING), request.get(WORDS), request.get(TEXT_BEFORE)) {
             (Some(request), words @ Some(_), None) => Self { request, words, repeats_text: false },
             (Some(request), None, Some(_)) => Self { request, words: None, repeats_text: true },
@@ -68,7 +68,7 @@ impl<'a> Planned<'a> {
     }
 
     /// The request that goes first.
-    pub(super) fn first(self) -> &'a Value {
+    pub(crate) fn first(self) -> &'a Value {
         self.request
     }
 

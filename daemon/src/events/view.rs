@@ -8,13 +8,11 @@ use crate::{
     approval::Approvals,
     audit,
     clock::rfc3339,
-    config::changes::RELOADED,
     message::{
         receipt::{Asked, Receipt, nobody},
         state::State,
         target::Target,
     },
-    outbox::form_submissions::ENTERED,
     store::StoreError,
 };
 
@@ -58,7 +56,9 @@ pub(super) fn page(
             Watcher::Operator => events.push(line.whole()),
             Watcher::Agent(name) if line.agent.as_ref() == Some(name) => events.extend(line.message()),
             // What it may do, and where, may be different now. What has changed is the operator's business.
-            Watcher::Agent(_) if line.event == RELOADED => events.push(line.bare()),
+            Watcher::Agent(_) if line.happened() == Some(audit::Event::ConfigurationReloaded) => {
+                events.push(line.bare())
+            }
             Watcher::Agent(_) if line.agent.is_none() && line.state().is_some() => nobodys += 1,
             Watcher::Agent(_) => {}
         }
@@ -120,15 +120,20 @@ impl Line {
         })
     }
 
+    /// What happened, if the hub has a word for it.
+    fn happened(&self) -> Option<audit::Event> {
+        audit::Event::from_word(&self.event)
+    }
+
     /// The state that a message came to, if the row says so.
     fn state(&self) -> Option<State> {
         self.message.as_ref()?;
-        State::from_event(&self.event)
+        self.happened()?.state()
     }
 
     /// What its agent is told of a message.
     fn message(&self) -> Option<Event> {
-        if self.event == ENTERED {
+        if self.happened() == Some(audit::Event::FormEntered) {
             let data = json!({
                 "seq": self.seq, "at": rfc3339(self.at), "id": self.message, "to": self.to.as_ref().map(ToString::to_string),
                 "notice": self.detail["notice"], "by": self.detail["by"],

@@ -88,7 +88,7 @@ impl Default for Bounds {
 }
 
 /// An agent's own folder, and what of its content is taken.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Folder {
     /// Where it is, without links.
     pub path: PathBuf,
@@ -99,7 +99,7 @@ pub struct Folder {
 }
 
 /// Where one agent's files may come from.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Sources {
     /// The folder of its own. Without one it names no paths.
     pub folder: Option<Folder>,

@@ -9,8 +9,8 @@ use super::HubError;
 use crate::{
     channels::account::Accounts,
     config::Config,
-    delivery::{AgentRules, SendOptions},
     message::target::Destination,
+    pipeline::{AgentRules, SendOptions},
     policy::{Allowlist, Pattern},
 };
 
@@ -31,11 +31,13 @@ pub struct UnusableEntry {
 /// What the configuration says of each agent, with its lists as these accounts spell addresses.
 pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<String, AgentRules>, HubError> {
     let mut agents = BTreeMap::new();
-    for (name, agent) in &config.agents {
+    for (name, agent, checked) in config.checked_agents() {
         for (channel, account) in &agent.accounts {
-            accounts.pick(channel, Some(account)).map_err(|error| HubError::Account(name.clone(), error))?;
+            accounts
+                .pick(channel, Some(account))
+                .map_err(|error| HubError::Account(name.to_owned(), error))?;
         }
-        let mut rights = agent.rights().expect("checked when the configuration was read");
+        let mut rights = checked.rights.clone();
         for (list, entries) in [("allow", &mut rights.allow), ("hold", &mut rights.hold)] {
             *entries = spelt(mem::take(entries), accounts).map_err(|(entry, problem)| {
                 let key = format!("agents.{name}.{list}");
@@ -44,17 +46,16 @@ pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<St
             })?;
         }
         rights.hold = held(rights.hold, accounts);
-        let sources = agent.sources().expect("checked when the configuration was read");
         let options = SendOptions { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
         let rules = AgentRules {
             rights,
             decorate: agent.decorate,
             accounts: agent.accounts.clone(),
-            sources,
+            sources: checked.sources.clone(),
             per_minute: agent.per_minute,
             options,
         };
-        agents.insert(name.clone(), rules);
+        agents.insert(name.to_owned(), rules);
     }
     Ok(agents)
 }
@@ -80,11 +81,11 @@ pub fn check_agents(config: &Config, accounts: &Accounts) -> Result<(), HubError
 /// Names of the address book whose addresses no account of their channels takes: a call that uses one is refused.
 pub fn unusable_names(config: &Config, accounts: &Accounts) -> Vec<String> {
     let mut found = vec![];
-    for (name, meant) in config.book().expect("checked when the configuration was read") {
-        let Destination::Address { channel: Some(channel), address, person, .. } = &meant else { continue };
+    for (name, meant) in &config.checked().book {
+        let Destination::Address { channel: Some(channel), address, person, .. } = meant else { continue };
         if let Some(Err(error)) = accounts.canonical(channel, address, *person) {
             let key = format!("book.{name}");
-            let at = config.book.get(&name).map_or("", |target| config.place_of(&key, target));
+            let at = config.book.get(name).map_or("", |target| config.place_of(&key, target));
             found.push(format!("{at}{key}: {error}"));
         }
     }

@@ -4,9 +4,9 @@ use super::{ANSWER, HubError};
 use crate::{
     config::{
         Config,
-        hooks::{Builtin, Moment, Transport as Configured},
+        hooks::{Moment, Transport as Configured},
     },
-    delivery::hooks::{Hook, Hooks, Kinds, Transport, call::Call},
+    hooks::{Hook, Hooks, Kinds, Transport, builtin::Builtin, call::Call},
     program::Program,
 };
 
@@ -15,17 +15,19 @@ use crate::{
 pub(super) fn build(config: &Config) -> Result<Hooks, HubError> {
     let mut kinds = Kinds::default();
     for (name, hook) in config.hooks.iter().filter(|(_, hook)| hook.enabled) {
-        let way = match hook.way().expect("checked when the configuration was read") {
-            Configured::Builtin(builtin) => Transport::Builtin(builtin),
+        // Whatever there is has been checked.
+        let Some(configured) = config.checked().hooks.get(name) else { continue };
+        let way = match configured {
+            Configured::Builtin(builtin) => Transport::Builtin(*builtin),
             Configured::Command(path, arguments) => {
-                Transport::Command(Program { path, arguments: arguments.to_vec() })
+                Transport::Command(Program { path: path.clone(), arguments: arguments.clone() })
             }
             Configured::Url(url, token) => {
-                let token = token.map(|token| token.read()).transpose();
+                let token = token.as_ref().map(|token| token.read()).transpose();
                 let token = token.map_err(|error| HubError::HookToken(name.clone(), error))?;
                 // What is posted goes where the configuration says, and nowhere else.
                 let client = super::http().timeout(ANSWER.max(hook.timeout.0)).no_proxy().build()?;
-                Transport::Call(Call { client, url, token })
+                Transport::Call(Call { client, url: url.clone(), token })
             }
         };
         let built = Hook { name: name.clone(), way, timeout: hook.timeout.0, tools: hook.tools.clone() };

@@ -56,15 +56,15 @@ use crate::{
     },
     config::{Config, locate::locate_in},
     connections::{descriptors::Descriptors, load::Load},
-    delivery::{
-        Pipeline, Shared, current::Current, identities::Identities, plan::AddressBook,
-        rate_limiter::RateLimiter,
-    },
     events::Events,
     files::{Files, error::StageError},
     intake::http::{Behind, Endpoint, server},
     metrics::Metrics,
     outbox::{Outbox, transition::TransitionError},
+    pipeline::{
+        Pipeline, Shared, address_book::AddressBook, current::Current, identities::Identities,
+        rate_limiter::RateLimiter,
+    },
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
 };
@@ -247,7 +247,7 @@ impl Hub {
         let terms = config.approval.terms();
         let approvals = Approvals::new(outbox.clone(), key, software).on(terms);
         let opened = Opened::open(config, &store)?;
-        let private = config.files.private().expect("checked when the configuration was read");
+        let private = config.checked().private_urls.clone();
         let files = Files::open(store.clone(), config.files.bounds(), private, voice(config)?)?;
         let pipeline = Pipeline::new(Shared {
             outbox: outbox.clone(),
@@ -259,12 +259,12 @@ impl Hub {
             hooks: hooks::build(config)?,
             limiter: RateLimiter::default(),
             rates: Arc::default(),
-            book: AddressBook::new(config.book().expect("checked when the configuration was read")),
+            book: AddressBook::new(config.checked().book.clone()),
             files: files.clone(),
             readiness: Arc::default(),
             identities: Arc::new(Identities::new(store.clone())),
         });
-        pipeline.recover().await.map_err(|error| match error {
+        recover(&pipeline).await.map_err(|error| match error {
             TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),
             error => error.into(),
         })?;
@@ -403,6 +403,14 @@ impl Hub {
         upkeep::sign(&self.store, &self.signer).await;
         self.store.close();
     }
+}
+
+/// Takes up where the last process stopped. Runs before anything is dispatched.
+pub(crate) async fn recover(pipeline: &Pipeline) -> Result<(), TransitionError> {
+    pipeline.outbox().settle_restored().await?;
+    pipeline.recover_accepted().await?;
+    pipeline.recover_sending().await?;
+    Ok(pipeline.wake_others().await?)
 }
 
 /// Where the hub and its companions meet.

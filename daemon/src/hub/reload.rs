@@ -26,15 +26,12 @@ use super::{
     voice,
 };
 use crate::{
-    audit::{self, Entry},
-    config::{
-        Config, ConfigError,
-        changes::{Changes, RELOADED},
-        locate::locate_in,
-    },
-    delivery::{Pipeline, current::Current, listening::Listening, plan::AddressBook},
+    audit::{self, Entry, Event},
+    config::{Config, ConfigError, changes::Changes, locate::locate_in},
+    delivery::listening::Listening,
     metrics::reloads::Reloads,
     outbox::bounds::Bounds,
+    pipeline::{Pipeline, address_book::AddressBook, current::Current},
     settings::readers::ReadByAll,
     store::{Store, StoreError},
 };
@@ -193,7 +190,10 @@ impl Shared {
         }
         let (detail, by) = (json!(changes), by.to_owned());
         let written = self.store.write(move |tx| {
-            audit::append(tx, &Entry { actor: &by, event: RELOADED, message: None, detail })
+            audit::append(
+                tx,
+                &Entry { actor: &by, event: Event::ConfigurationReloaded, message: None, detail },
+            )
         });
         written.await?;
         next.pipeline.forget(&accounts, &self.current.pipeline());
@@ -231,7 +231,7 @@ impl Shared {
         hooks::build(&config).map_err(failed)?;
         voice(&config).map_err(failed)?;
         broker_elsewhere(&config).map_err(failed)?;
-        let book = AddressBook::new(config.book().expect("checked when the configuration was read"));
+        let book = AddressBook::new(config.checked().book.clone());
         let pipeline = self.current.pipeline().reconfigured(|shared| {
             shared.outbox =
                 shared.outbox.clone().bounded(bounds(&config)).deduplicating(config.queue.dedup.0);

@@ -14,9 +14,9 @@ use utoipa::ToSchema;
 
 use super::views::Summary;
 use crate::{
+    admission::{dry_run::DryRun, submit::Idempotency},
     agents::{Caller, Role},
     channels::registry,
-    delivery::{Pipeline, dry_run::DryRun, submit::Idempotency},
     message::{
         action::Action,
         call::Call,
@@ -25,6 +25,7 @@ use crate::{
         state::{Actor, State},
     },
     outbox::{Filter, row::MessageRow},
+    pipeline::Pipeline,
 };
 
 /// The agent as which the operator's own messages are judged.

@@ -11,6 +11,7 @@
 pub mod http;
 pub mod mcp;
 mod message_service;
+mod operate;
 mod refused;
 pub mod reply;
 pub mod tool;

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 
 use crate::{
     agents::Caller,
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     message::refusal::Refusal,
+    rate_limit::window::Window,
     store::Store,
 };
 
@@ -25,11 +26,6 @@ pub(super) struct Refused {
     store: Store,
     /// By caller; there are as many as there are tokens.
     windows: Mutex<HashMap<String, Window>>,
-}
-
-struct Window {
-    since: Instant,
-    lines: u32,
 }
 
 impl Refused {
@@ -58,7 +54,7 @@ impl Refused {
         let written = self
             .store
             .write(move |tx| {
-                audit::append(tx, &Entry { actor: &actor, event: "call.refused", message: None, detail })
+                audit::append(tx, &Entry { actor: &actor, event: Event::CallRefused, message: None, detail })
             })
             .await;
         if let Err(error) = written {
@@ -69,14 +65,7 @@ impl Refused {
     /// How many lines were left out since the last one, if there is room for another.
     fn room(&self, actor: &str, now: Instant) -> Option<u32> {
         let mut windows = self.windows.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let window = windows.entry(actor.to_owned()).or_insert(Window { since: now, lines: 0 });
-        let mut left_out = 0;
-        if now - window.since >= MINUTE {
-            left_out = window.lines.saturating_sub(LINES);
-            *window = Window { since: now, lines: 0 };
-        }
-        window.lines = window.lines.saturating_add(1);
-        (window.lines <= LINES).then_some(left_out)
+        windows.entry(actor.to_owned()).or_insert_with(|| Window::new(now)).count(LINES, MINUTE, now)
     }
 }
 

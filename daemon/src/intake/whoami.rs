@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 
 use crate::{
     agents::{Caller, Role},
-    delivery::Pipeline,
+    pipeline::Pipeline,
     policy::CrossContext,
 };
 

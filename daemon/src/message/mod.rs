@@ -17,6 +17,7 @@ pub mod attachment;
 pub mod attachment_spec;
 pub mod bounds;
 pub mod call;
+pub mod fingerprint;
 pub mod form;
 pub mod operation;
 mod operation_parser;

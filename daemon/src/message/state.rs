@@ -35,19 +35,6 @@ macro_rules! words {
                 f.write_str(self.word())
             }
         }
-
-        // Here and not beside the tables, because a trait of another crate wants the type's own.
-        impl rusqlite::types::FromSql for $name {
-            fn column_result(value: rusqlite::types::ValueRef<'_>) -> rusqlite::types::FromSqlResult<Self> {
-                Self::from_word(value.as_str()?).ok_or(rusqlite::types::FromSqlError::InvalidType)
-            }
-        }
-
-        impl rusqlite::ToSql for $name {
-            fn to_sql(&self) -> rusqlite::Result<rusqlite::types::ToSqlOutput<'_>> {
-                Ok(self.word().into())
-            }
-        }
     };
 }
 
@@ -196,20 +183,7 @@ pub const fn next(state: State, event: Event, actor: Actor) -> Result<State, Ill
     })
 }
 
-/// What an event of the audit that says where a message came to begins with.
-const CAME_TO: &str = "message.";
-
 impl State {
-    /// The audit's event for a message that comes to it.
-    pub fn event(self) -> String {
-        format!("{CAME_TO}{self}")
-    }
-
-    /// The state that a message came to, where this event of the audit says so.
-    pub fn from_event(event: &str) -> Option<Self> {
-        Self::from_word(event.strip_prefix(CAME_TO)?)
-    }
-
     /// Whether nothing more happens to it by itself.
     pub const fn is_final(self) -> bool {
         !matches!(self, Self::Accepted | Self::Held | Self::Ready | Self::Sending)
@@ -299,11 +273,6 @@ mod tests {
     fn words_are_read_back() {
         for &state in State::ALL {
             assert_eq!(State::from_word(state.word()), Some(state));
-            assert_eq!(State::from_event(&state.event()), Some(state));
-        }
-        assert_eq!(State::Sent.event(), "message.sent");
-        for other in ["message.hooked", "queue.purged", "sent"] {
-            assert_eq!(State::from_event(other), None, "{other}");
         }
         assert_eq!(State::from_word("lost"), None);
     }

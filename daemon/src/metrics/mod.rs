@@ -21,12 +21,12 @@ use crate::{
     audit,
     channels::account::Accounts,
     connections::load::Load,
-    delivery::current::Current,
     message::state::State,
     outbox::{
         pauses::{Pause, Pauses},
         row,
     },
+    pipeline::current::Current,
     store::{Room, Space, StoreError, now_ms},
 };
 use exposition::{Kind, Text};

@@ -13,11 +13,11 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
-    channels::fingerprint::Fingerprint,
     files,
     message::{
         MessageId,
         attachment::Attachment,
+        fingerprint::Fingerprint,
         operation::Operation,
         state::{Event, IllegalTransition, State, next},
         target::Target,
@@ -408,16 +408,16 @@ fn insert(
     if !new.touched.is_empty() {
         detail["touched"] = json!(new.touched);
     }
-    let event = State::Accepted.event();
-    let accepted = Entry { actor: &actor, event: &event, message: Some(&new.id.0), detail };
+    let event = audit::Event::Message(State::Accepted);
+    let accepted = Entry { actor: &actor, event, message: Some(&new.id.0), detail };
     match released {
         None => audit::append(tx, &accepted)?,
         Some((change, parts)) => {
             transition::store_parts(tx, seq, parts)?;
-            let event = state.event();
+            let event = audit::Event::Message(state);
             let mut detail = change.detail();
             detail["parts"] = digest::parts(tx, seq)?.into();
-            let released = Entry { actor: change.by, event: &event, message: Some(&new.id.0), detail };
+            let released = Entry { actor: change.by, event, message: Some(&new.id.0), detail };
             audit::append_all(tx, &[accepted, released])?;
         }
     }

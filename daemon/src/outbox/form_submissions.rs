@@ -20,13 +20,10 @@ const MAX_ENTRIES_BY_ONE: i64 = 20;
 /// Bytes of all entries into the forms of one message.
 const MAX_ENTRY_BYTES: i64 = 2 * 1024 * 1024;
 
-/// What the audit calls it that somebody has entered something.
-pub const ENTERED: &str = "form.entered";
-
 /// Looks through all messages: for once in the life of a hub.
 const NEWEST: &str = "SELECT parts.wire FROM messages JOIN parts ON parts.message = messages.seq
-    WHERE messages.action = ? AND messages.channel = ? AND messages.account = ? AND messages.state = 'sent'
-        AND NOT EXISTS (SELECT 1 FROM audit WHERE seq >= messages.ended_seq AND event = 'hub.restored')
+    WHERE messages.action = ?1 AND messages.channel = ?2 AND messages.account = ?3 AND messages.state = 'sent'
+        AND NOT EXISTS (SELECT 1 FROM audit WHERE seq >= messages.ended_seq AND event = ?4)
     ORDER BY messages.ended_seq DESC, parts.idx LIMIT 1";
 
 const REQUEST: &str = "SELECT parts.wire FROM parts JOIN messages ON messages.seq = parts.message
@@ -48,7 +45,10 @@ pub fn newest_sent(
     (channel, account): (&str, &str),
     action: &str,
 ) -> Result<Option<String>, StoreError> {
-    Ok(db.prepare(NEWEST)?.query_row(params![action, channel, account], |row| row.get(0)).optional()?)
+    Ok(db
+        .prepare(NEWEST)?
+        .query_row(params![action, channel, account, audit::Event::HubRestored], |row| row.get(0))
+        .optional()?)
 }
 
 /// The request of a part, if it is this account's.
@@ -106,7 +106,10 @@ pub fn entered(
     .execute(params![agent, name, told, now_ms(), what, id])?;
     let detail = json!({"notice": tx.last_insert_rowid(), "by": entry.by, "fields": entry.values.len()});
     let actor = format!("platform:{channel}:{account}");
-    audit::append(tx, &audit::Entry { actor: &actor, event: ENTERED, message: Some(&name), detail })?;
+    audit::append(
+        tx,
+        &audit::Entry { actor: &actor, event: audit::Event::FormEntered, message: Some(&name), detail },
+    )?;
     Ok(Taken::Now)
 }
 

@@ -38,6 +38,7 @@ mod settled;
 pub mod transcript;
 pub mod transition;
 pub mod verify;
+mod words;
 
 use std::{
     borrow::Cow,

@@ -21,9 +21,6 @@ use crate::{
     store::now_ms,
 };
 
-/// What the audit calls it that an operator has said what became of a part.
-pub const SETTLED: &str = "part.settled";
-
 /// Why a message ends of which somebody has said what became of it.
 const OVER: &str = "its time was over before the rest of it could be sent: nothing more of it is sent; send it anew if it is still wanted";
 
@@ -85,7 +82,10 @@ pub fn settle(
     let mut detail = json!({"part": number, "arrived": arrived, "reason": reason});
     // It may stay at its end, which is another one now.
     detail["outcome"] = digest::outcome(tx, seq)?.into();
-    audit::append(tx, &Entry { actor: by, event: SETTLED, message: Some(&message.id), detail })?;
+    audit::append(
+        tx,
+        &Entry { actor: by, event: audit::Event::PartSettled, message: Some(&message.id), detail },
+    )?;
     if uncertain.len() > 1 {
         return Ok(Ok(()));
     }

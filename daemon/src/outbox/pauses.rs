@@ -14,8 +14,8 @@ use super::{
     row::{Lane, MessageRow, OTHERS},
 };
 use crate::{
-    channels::fingerprint::Fingerprint,
     clock,
+    message::fingerprint::Fingerprint,
     message::{receipt::Receipt, state::State},
     store::{StoreError, now_ms},
 };

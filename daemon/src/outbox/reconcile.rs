@@ -15,7 +15,6 @@ use super::{
 };
 use crate::{
     audit::{self, Entry},
-    channels::callback::Lost,
     message::{
         refusal::{Code, NOT_SENT},
         state::{Actor, Event, PartState, State},
@@ -23,13 +22,21 @@ use crate::{
     store::{StoreError, now_ms},
 };
 
-/// What the audit calls it that a part of a message did not arrive which had ended before, with another part missing.
-pub const UNDELIVERED: &str = "part.undelivered";
-
 /// Which message a part belongs to.
 pub fn message_of(db: &Connection, key: &str) -> Result<Option<i64>, StoreError> {
     let mut found = db.prepare_cached("SELECT message FROM parts WHERE key = ?")?;
     Ok(found.query_row([key], |row| row.get(0)).optional()?)
+}
+
+/// What a platform had taken, and did not deliver.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Undelivered {
+    /// The platform's id of it: what is told of an earlier attempt says nothing of a later one.
+    pub id: String,
+    /// Why, in the platform's words.
+    pub why: String,
+    /// The part goes once more: what was approved has something else in it for this very case.
+    pub again: bool,
 }
 
 /// What came of what a platform told.
@@ -48,7 +55,7 @@ pub fn settle(
     tx: &Transaction<'_>,
     of: (&str, &str),
     key: &str,
-    outcome: &Result<String, Lost>,
+    outcome: &Result<String, Undelivered>,
 ) -> Result<Settled, TransitionError> {
     let Some(seq) = message_of(tx, key)? else { return Ok(Settled::Nothing) };
     let message = MessageRow::get(tx, seq)?;
@@ -78,7 +85,10 @@ pub fn settle(
                     transition::settle_part(tx, seq, part.index, PartState::Failed, None, Some(&lost.why))?;
                     let detail = json!({"part": part.index + 1, "why": lost.why, "outcome": digest::outcome(tx, seq)?});
                     let message = Some(message.id.as_str());
-                    audit::append(tx, &Entry { actor: &by, event: UNDELIVERED, message, detail })?;
+                    audit::append(
+                        tx,
+                        &Entry { actor: &by, event: audit::Event::PartUndelivered, message, detail },
+                    )?;
                     Ok(Settled::Now)
                 }
             }
@@ -121,7 +131,7 @@ fn undelivered(
     tx: &Transaction<'_>,
     message: MessageRow,
     index: u32,
-    lost: &Lost,
+    lost: &Undelivered,
     by: &str,
 ) -> Result<Settled, TransitionError> {
     let seq = message.seq;

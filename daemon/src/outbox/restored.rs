@@ -55,7 +55,10 @@ impl Outbox {
                 let epoch: i64 =
                     tx.query_row("UPDATE hub SET restored = 0 RETURNING epoch", [], |row| row.get(0))?;
                 let detail = json!({"epoch": epoch, "messages": live.len()});
-                audit::append(tx, &Entry { actor: "hub", event: "hub.restored", message: None, detail })?;
+                audit::append(
+                    tx,
+                    &Entry { actor: "hub", event: audit::Event::HubRestored, message: None, detail },
+                )?;
                 Ok::<_, TransitionError>(Some(live.len() as u64))
             })
             .await?;

@@ -115,7 +115,7 @@ fn step(tx: &Transaction<'_>, purge: &Purge) -> Result<usize, StoreError> {
             "ended_before": clock::rfc3339(purge.before), "ended_before_ms": purge.before,
         });
         let message = (ended.len() == 1).then_some(first.as_str());
-        audit::append(tx, &Entry { actor: &purge.by, event: "queue.purged", message, detail })?;
+        audit::append(tx, &Entry { actor: &purge.by, event: audit::Event::QueuePurged, message, detail })?;
     }
     Ok(ended.len())
 }

@@ -4,9 +4,9 @@ use rusqlite::{Connection, OptionalExtension as _, Row};
 use serde::de::DeserializeOwned;
 
 use crate::{
-    channels::fingerprint::Fingerprint,
     message::{
         attachment::Attachment,
+        fingerprint::Fingerprint,
         operation::Operation,
         recipients::Recipients,
         state::{PartState, State},

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::{Outbox, row::SHIFT};
 use crate::{
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     store::StoreError,
 };
 
@@ -40,7 +40,7 @@ impl Outbox {
                     )?;
                 }
                 let detail = json!({"forward_ms": step});
-                audit::append(tx, &Entry { actor: "hub", event: "clock.settled", message: None, detail })
+                audit::append(tx, &Entry { actor: "hub", event: Event::ClockSettled, message: None, detail })
             })
             .await?;
         self.store.settle_clock(clock);

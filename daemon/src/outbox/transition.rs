@@ -6,7 +6,6 @@ use serde_json::{Value, json};
 use super::{
     digest, notices,
     row::{MessageRow, PartRow},
-    verify::HOOKED,
 };
 use crate::{
     audit::{self, Entry},
@@ -155,7 +154,10 @@ pub(crate) fn apply_to(
     if after.state.is_final() {
         detail["outcome"] = digest::outcome(tx, seq)?.into();
     }
-    audit::append(tx, &Entry { actor: change.by, event: &state.event(), message: Some(&after.id), detail })?;
+    audit::append(
+        tx,
+        &Entry { actor: change.by, event: audit::Event::Message(state), message: Some(&after.id), detail },
+    )?;
     Ok(after)
 }
 
@@ -186,7 +188,10 @@ pub fn store_hooked(
     if silenced > 0 {
         detail["voice_left_out"] = true.into();
     }
-    audit::append(tx, &Entry { actor: "hub", event: HOOKED, message: Some(&before.id), detail })?;
+    audit::append(
+        tx,
+        &Entry { actor: "hub", event: audit::Event::MessageHooked, message: Some(&before.id), detail },
+    )?;
     Ok(MessageRow::get(tx, seq)?)
 }
 

@@ -136,9 +136,6 @@ fn was_delivered(db: &Connection, seq: i64, said: &Recorded) -> Result<bool, Sto
         && said.platform_ids.as_ref().is_none_or(|(_, said)| *said == ids))
 }
 
-/// The event of hooks that are through with a message.
-pub(super) const HOOKED: &str = "message.hooked";
-
 /// Whether a message was accepted after the oldest row that is left, and so cannot have lost its own to a purge.
 fn is_after_the_purge(db: &Connection, seq: i64) -> Result<bool, StoreError> {
     let sql = "SELECT accepted_at > (SELECT at FROM audit ORDER BY seq LIMIT 1) FROM messages WHERE seq = ?";

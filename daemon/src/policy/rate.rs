@@ -6,15 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
+use crate::rate_limit::bucket::{Bucket, Rate};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
 /// What each agent has left of its minute.
 #[derive(Debug, Default)]
-pub struct Rates(Mutex<HashMap<String, Left>>);
-
-#[derive(Debug)]
-struct Left {
-    messages: f64,
-    at: Instant,
-}
+pub struct Rates(Mutex<HashMap<String, Bucket>>);
 
 impl Rates {
     /// Takes one of the `per_minute` messages that `agent` has, none of which is an agent without a bound; how long until there is
@@ -23,23 +21,10 @@ impl Rates {
     /// # Errors
     /// How long to wait.
     pub fn take(&self, agent: &str, per_minute: u32, now: Instant) -> Result<(), Duration> {
-        if per_minute == 0 {
-            return Ok(());
-        }
-        let most = f64::from(per_minute);
+        let Some(every) = MINUTE.checked_div(per_minute) else { return Ok(()) };
+        let rate = Rate { burst: per_minute, every };
         let mut rates = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !rates.contains_key(agent) {
-            rates.insert(agent.to_owned(), Left { messages: most, at: now });
-        }
-        let left = rates.get_mut(agent).expect("it was put there");
-        let minutes = now.saturating_duration_since(left.at).as_secs_f64() / 60.0;
-        left.messages = (left.messages + minutes * most).min(most);
-        left.at = now;
-        if left.messages >= 1.0 {
-            left.messages -= 1.0;
-            return Ok(());
-        }
-        Err(Duration::from_secs_f64((1.0 - left.messages) * 60.0 / most))
+        rates.entry(agent.to_owned()).or_insert_with(|| Bucket::full(now)).take(rate, now)
     }
 }
 

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::{
     agents,
-    audit::{self, Entry},
+    audit::{self, Entry, Event},
     message::target::Target,
     policy::Origin,
     store::{Store, StoreError, now_ms},
@@ -88,7 +88,7 @@ pub async fn receive(
                 "agent": inbound.agent, "channel": inbound.channel, "account": inbound.account,
                 "peer": inbound.peer, "thread": inbound.thread,
             });
-            audit::append(tx, &Entry { actor: &by, event: "context.issued", message: None, detail })?;
+            audit::append(tx, &Entry { actor: &by, event: Event::ContextIssued, message: None, detail })?;
             Ok::<_, StoreError>(())
         })
         .await?;

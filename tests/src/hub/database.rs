@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 use anyhow::{Context as _, Result, ensure};
 use ed25519_dalek::SigningKey;
 use gatepost::audit::{
-    self, Entry,
+    self, Entry, Event,
     checkpoint::{Signer, from_hex},
 };
 use gatepost_link::{
@@ -97,7 +97,8 @@ pub fn old(data_dir: &Path) -> Result<Connection> {
     let tx = db.transaction()?;
     tx.execute_batch("DELETE FROM audit")?;
     for Line { actor, event, message, detail } in lines {
-        audit::append(&tx, &Entry { actor: &actor, event: &event, message: message.as_deref(), detail })?;
+        let event = Event::from_word(&event).context("a word of the audit")?;
+        audit::append(&tx, &Entry { actor: &actor, event, message: message.as_deref(), detail })?;
     }
     tx.execute_batch(
         "CREATE TEMP TABLE later AS SELECT (SELECT max(at) FROM audit) - (SELECT max(ended_at) FROM messages) AS ms;

@@ -8,7 +8,11 @@ use gatepost_link::{
 use rusqlite::Row;
 use serde_json::Value;
 
-use crate::{audit::checkpoint::from_hex, message::state::State};
+use crate::{
+    approval::quorum::VOTE,
+    audit::checkpoint::from_hex,
+    message::state::{Event, State},
+};
 
 /// All that a device signed, but the hub, which is the same for all.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -30,7 +34,7 @@ impl Decision {
         Some(Self {
             request: RequestId(from_hex(text("request")?)?),
             verdict: match detail["event"].as_str()? {
-                "vote" => Verdict::Approve,
+                VOTE => Verdict::Approve,
                 word => verdict(word)?,
             },
             document: Digest(from_hex(text("document")?)?),
@@ -84,9 +88,11 @@ impl Decision {
 }
 
 fn verdict(word: &str) -> Option<Verdict> {
+    const APPROVE: &str = Event::Approve.word();
+    const DENY: &str = Event::Deny.word();
     match word {
-        "approve" => Some(Verdict::Approve),
-        "deny" => Some(Verdict::Deny),
+        APPROVE => Some(Verdict::Approve),
+        DENY => Some(Verdict::Deny),
         _ => None,
     }
 }

@@ -26,9 +26,17 @@ use self::{
     decision::{APPROVALS, Decision, Stored},
     votes::Votes,
 };
-use super::document;
+use super::{
+    document,
+    quorum::{VOTE, WITHDRAW},
+};
 use crate::{
-    audit::checkpoint::from_hex,
+    audit::{
+        self,
+        Event::{DeviceAdded, DeviceRevoked},
+        checkpoint::from_hex,
+    },
+    message::state::Event,
     outbox::row::{MessageRow, PartRow},
     random::to_hex,
     store::StoreError,
@@ -53,8 +61,7 @@ pub struct Report {
 
 /// Rows that this is about. What is not JSON any more, the chain names.
 const ROWS: &str = "SELECT seq, actor, event, message, detail FROM audit
-    WHERE json_valid(detail) AND (event IN ('device.added', 'device.revoked')
-        OR detail ->> '$.event' IN ('hold', 'readmit', 'vote', 'withdraw', 'approve', 'deny'))
+    WHERE json_valid(detail) AND (event IN (?, ?) OR detail ->> '$.event' IN (?, ?, ?, ?, ?, ?))
     ORDER BY seq";
 
 /// Checks every decision in the audit and every approval document beside it. `purged_to`: up to which row the audit was
@@ -139,34 +146,39 @@ impl<'a> Proof<'a> {
 
     fn follow_audit(&mut self) -> Result<(), StoreError> {
         let mut rows = self.db.prepare(ROWS)?;
-        let mut rows = rows.query([])?;
+        let words = [Event::Hold, Event::Readmit, Event::Approve, Event::Deny].map(Event::word);
+        let words = [DeviceAdded.word(), DeviceRevoked.word(), VOTE, WITHDRAW].into_iter().chain(words);
+        let mut rows = rows.query(rusqlite::params_from_iter(words))?;
         while let Some(row) = rows.next()? {
             let (seq, event): (i64, String) = (row.get(0)?, row.get(2)?);
             let message: Option<String> = row.get(3)?;
             let detail: Value = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
             let device = || detail["key"].as_str().and_then(from_hex::<32>);
-            let Some(message) = message.filter(|_| !event.starts_with("device.")) else {
-                match event.as_str() {
-                    "device.added" => self.added.extend(device()),
+            let event = audit::Event::from_word(&event);
+            let is_of_device = matches!(event, Some(DeviceAdded | DeviceRevoked));
+            let Some(message) = message.filter(|_| !is_of_device) else {
+                match event {
+                    Some(DeviceAdded) => self.added.extend(device()),
                     _ => self.revoked.extend(device()),
                 }
                 continue;
             };
             let fact = |name: &str| detail["facts"][name].as_str();
-            match detail["event"].as_str() {
-                Some("hold") => {
+            let word = detail["event"].as_str();
+            match (word, word.and_then(Event::from_word)) {
+                (_, Some(Event::Hold)) => {
                     let document = fact("document").and_then(from_hex).map(Digest);
                     let quorum = detail["facts"]["quorum"].as_u64().unwrap_or(1);
                     let follows = fact("on_card_of").is_some();
                     self.held.insert(message, Held { row: seq, document, quorum, follows });
                 }
                 // It began anew, and its document with it.
-                Some("readmit") => drop(self.held.remove(&message)),
-                Some("withdraw") => {
+                (_, Some(Event::Readmit)) => drop(self.held.remove(&message)),
+                (Some(WITHDRAW), _) => {
                     self.withdraw(fact("request").and_then(from_hex), fact("device").and_then(from_hex));
                 }
-                word => match Decision::recorded(&detail) {
-                    Some(decision) if word == Some("vote") => self.vote(decision, seq, message),
+                _ => match Decision::recorded(&detail) {
+                    Some(decision) if word == Some(VOTE) => self.vote(decision, seq, message),
                     Some(decision) => self.judge(decision, seq, message),
                     None => self.fault(Fault::Unsigned { row: seq, message }),
                 },

@@ -59,7 +59,12 @@ impl Fixture {
     async fn purge(&self) -> i64 {
         self.write(|tx| {
             let last = audit::newest(tx)?;
-            let entry = audit::Entry { actor: "hub", event: "test.row", message: None, detail: Value::Null };
+            let entry = audit::Entry {
+                actor: "hub",
+                event: audit::Event::ClockSettled,
+                message: None,
+                detail: Value::Null,
+            };
             audit::append(tx, &entry)?;
             tx.execute("DELETE FROM audit WHERE seq <= ?", [last])?;
             Ok(last)

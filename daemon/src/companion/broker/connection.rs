@@ -24,12 +24,12 @@ use tokio::{
 use super::{
     access::Access,
     packets::{NoPacket, Packets},
-    rate_limiter::RateLimiter,
     router::{Crowded, Entry, Message, Out, Place, Router, SHARE},
 };
 use crate::{
     companion::logins::{Login, Logins},
     connections::{load::Load, pending::Ticket},
+    rate_limit::bucket::{Bucket, Rate},
 };
 
 /// CONNECT must be there within this.
@@ -47,9 +47,9 @@ const BEGIN: Duration = Duration::from_secs(10);
 /// How long a connection may stay whose login is not valid any more: what it is told last is on its way.
 const LEAVE: Duration = Duration::from_secs(2);
 /// Packets a second and at once: a companion says some ten a second while it fetches a document.
-const DEVICE: (f64, f64) = (100.0, 200.0);
+const DEVICE: Rate = Rate { burst: 200, every: Duration::from_millis(10) };
 /// The same for one that is being paired, which says a handful.
-const STRANGER: (f64, f64) = (10.0, 30.0);
+const STRANGER: Rate = Rate { burst: 30, every: Duration::from_millis(100) };
 /// What is written at once, in bytes, and a packet more.
 const AT_ONCE: usize = 8 * 1024;
 
@@ -175,7 +175,7 @@ impl Session<'_> {
             Access::Device(_) => Some(DEVICE),
             Access::Stranger => Some(STRANGER),
         }
-        .map(|(per_second, burst)| RateLimiter::new(per_second, burst, std::time::Instant::now()));
+        .map(|rate| (rate, Bucket::full(std::time::Instant::now())));
         loop {
             // For all of a packet: one that comes by the byte is no sign of life.
             let packet = match timeout_at(Instant::now() + self.patience, packets.next(from)).await {
@@ -203,7 +203,8 @@ impl Session<'_> {
                 }
                 _ => return Some("packet_type"),
             }
-            if let Some(pause) = limiter.as_mut().map(|limiter| limiter.spend(std::time::Instant::now()))
+            if let Some(pause) =
+                limiter.as_mut().map(|(rate, bucket)| bucket.spend(*rate, std::time::Instant::now()))
                 && !pause.is_zero()
             {
                 self.shared.load.note("pace", &self.login.user);

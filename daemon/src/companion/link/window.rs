@@ -9,6 +9,7 @@ use serde_json::json;
 use super::Serving;
 use crate::{
     approval::{device, registry},
+    audit::Event,
     companion::pairing::{Order, PairError, Window},
 };
 
@@ -80,7 +81,7 @@ impl Serving {
             logins.pairing(false);
         }
         if let Some(why) = window.failed() {
-            self.write("pairing.failed", json!({"why": why})).await;
+            self.write(Event::PairingFailed, json!({"why": why})).await;
         }
     }
 }

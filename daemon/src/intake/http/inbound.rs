@@ -11,15 +11,16 @@ use utoipa::ToSchema;
 
 use super::{Endpoint, problem::Refused};
 use crate::{
+    admission::submit::no_room,
     agents::Role,
     channels::formats,
-    delivery::{Pipeline, submit::no_room},
     intake::{message_service, views::time},
     message::{
         refusal::{Code, NO_ACCOUNT, Refusal},
         target::{MAX_ADDRESS, fits_an_id},
     },
     outbox::bounds::Full,
+    pipeline::Pipeline,
     sessions::{self, Inbound},
     store::now_ms,
 };

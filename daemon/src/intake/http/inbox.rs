@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     agents::Role,
-    delivery::readiness::Ready,
     intake::message_service,
     message::refusal::{Code, Refusal},
     outbox::{notices::Notice, transcript::TranscriptEntry},
+    pipeline::readiness::Ready,
 };
 
 #[derive(Debug, Default, Deserialize, IntoParams)]

@@ -14,8 +14,8 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{Endpoint, caller, problem::Refused, query};
 use crate::{
+    admission::submit::Idempotency,
     agents::{Caller, Role},
-    delivery::submit::Idempotency,
     intake::{
         message_service::{self, Answer, Incoming, LISTED, MessageService},
         views::{Summary, Whole},

@@ -44,11 +44,11 @@ use super::refused;
 use crate::{
     companion::register::Companions,
     connections::load::Load,
-    delivery::{Pipeline, current::Current},
     events::Events,
     hub::reload::Reload,
     message::refusal::{Code, Refusal},
     metrics::Metrics,
+    pipeline::{Pipeline, current::Current},
     store::{Store, StoreError},
 };
 

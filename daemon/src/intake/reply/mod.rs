@@ -16,13 +16,14 @@ use serde_json::{Value, json};
 use self::blocks::Block;
 use super::message_service::{Answer, Incoming, TargetResult};
 use crate::{
+    admission::{places::Place, submit::Idempotency},
     agents::Caller,
     blocking,
-    delivery::{Pipeline, Place, SendOptions, submit::Idempotency},
     message::{
         call::MAX_TEXT,
         refusal::{Code, Refusal},
     },
+    pipeline::{Pipeline, SendOptions},
     policy::Origin,
     sessions,
 };

@@ -5,14 +5,15 @@ use serde_json::{Map, Value, json};
 
 use super::{Described, simple};
 use crate::{
+    admission::plan,
     agents::{Caller, Role},
     channels::{Capabilities, formats},
-    delivery::{Pipeline, plan},
     message::{
         action::Action,
         parameters::{PARAMETERS, Parameter},
         schema,
     },
+    pipeline::Pipeline,
     policy::Origin,
 };
 

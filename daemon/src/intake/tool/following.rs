@@ -11,9 +11,9 @@ use tokio::{sync::mpsc, time::Instant};
 
 use super::WAIT;
 use crate::{
-    delivery::Pipeline,
     intake::message_service::{self, Answer, TargetResult},
     message::{parameters::LONGEST_WAIT, receipt::Receipt, refusal::Refusal},
+    pipeline::Pipeline,
 };
 
 /// Between two words on how things stand: a client may give up on a call that says nothing.

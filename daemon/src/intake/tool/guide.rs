@@ -5,8 +5,8 @@ use utoipa::ToSchema;
 
 use crate::{
     channels::formats::{FORMATS, format},
-    delivery::Pipeline,
     message::refusal::{Code, Refusal},
+    pipeline::Pipeline,
 };
 
 /// How to write for a channel.

@@ -15,6 +15,7 @@
 mod describe;
 mod following;
 mod guide;
+pub(crate) mod hooks;
 mod simple;
 
 use std::time::Duration;
@@ -24,19 +25,21 @@ use serde_json::{Value, json};
 
 pub use self::following::{Telling, UnderWay};
 pub(super) use self::guide::Guide;
+use self::hooks::Around;
 use super::{
     message_service::{self, Incoming, LISTED, MessageService},
     reply::Reply,
 };
 use crate::{
+    admission::submit::Idempotency,
     agents::Caller,
     channels::formats::{self, ToolResults},
-    delivery::{Pipeline, hooks::tools::Around, submit::Idempotency},
     message::{
         TOOLS,
         parameters::LONGEST_WAIT,
         refusal::{Code, Refusal},
     },
+    pipeline::Pipeline,
 };
 
 /// How long a call waits for its message's end where it does not say.

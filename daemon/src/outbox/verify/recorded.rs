@@ -5,18 +5,18 @@ use std::collections::BTreeMap;
 use rusqlite::Connection;
 use serde_json::Value;
 
-use super::{Fault, HOOKED, Report};
+use super::{Fault, Report};
 use crate::{
-    approval::cards::ASKED,
+    audit,
     message::state::{Event, State},
-    outbox::outcome::{SETTLED, settled_line},
+    outbox::outcome::settled_line,
     store::StoreError,
 };
 
 /// Rows of messages that are stored: those of others went with them, and are many.
 const ROWS: &str = "SELECT audit.seq, audit.event, audit.message, audit.detail FROM audit
     JOIN messages ON messages.id = audit.message
-    WHERE audit.event LIKE 'message.%' OR audit.event LIKE 'part.%' OR audit.event = 'decision.asked'
+    WHERE audit.event LIKE 'message.%' OR audit.event LIKE 'part.%' OR audit.event = ?
     ORDER BY audit.seq";
 
 /// What the audit has last said of a message. With each of it, the row that says so.
@@ -48,12 +48,13 @@ pub(super) fn said(
     // From the first row on that has one, every end has one.
     let mut outcomes_are_hashed = false;
     let mut rows = db.prepare(ROWS)?;
-    let mut rows = rows.query([])?;
+    let mut rows = rows.query([audit::Event::DecisionAsked])?;
     while let Some(row) = rows.next()? {
         let (seq, event, message): (i64, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
         // What is not JSON any more, the chain names.
         let detail: Value = serde_json::from_str(&row.get::<_, String>(3)?).unwrap_or_default();
-        let line = Line { seq, state: State::from_event(&event), event, detail };
+        let event = audit::Event::from_word(&event);
+        let line = Line { seq, state: event.and_then(audit::Event::state), event, detail };
         outcomes_are_hashed |= line.hash("outcome").is_some();
         if seq > hashed_after && !line.has_its_hashes(outcomes_are_hashed) {
             report.fault(Fault::Unhashed { row: seq, message: message.clone() });
@@ -66,7 +67,8 @@ pub(super) fn said(
 /// A row about a message.
 struct Line {
     seq: i64,
-    event: String,
+    /// What happened, if the hub has a word for it.
+    event: Option<audit::Event>,
     /// The state that the message came to.
     state: Option<State>,
     detail: Value,
@@ -88,14 +90,14 @@ impl Line {
             Some(State::Accepted) => !self.accepts() || has("content"),
             Some(state) if state.is_final() => has("parts") && (has("outcome") || !outcomes_are_hashed),
             Some(_) => true,
-            None => self.event != HOOKED || has("content"),
+            None => self.event != Some(audit::Event::MessageHooked) || has("content"),
         }
     }
 
     /// The lines that it adds to the message's history.
     fn history(&self) -> Vec<String> {
         let detail = &self.detail;
-        if self.event == SETTLED {
+        if self.event == Some(audit::Event::PartSettled) {
             let part = detail["part"].as_u64().unwrap_or_default();
             let reason = detail["reason"].as_str().unwrap_or_default();
             return vec![settled_line(part, detail["arrived"] == true, reason)];
@@ -134,7 +136,9 @@ impl Recorded {
                 self.parts = parts.or(self.parts.take()).filter(|_| state != State::Accepted);
             }
             // Its card comes later than its hold, and what had kept it is over.
-            None if line.event == ASKED => self.why = line.why().map(|why| (line.seq, why)),
+            None if line.event == Some(audit::Event::DecisionAsked) => {
+                self.why = line.why().map(|why| (line.seq, why))
+            }
             None => {
                 self.parts = parts.or(self.parts.take());
                 self.outcome = line.hash("outcome").or(self.outcome.take());

@@ -12,9 +12,9 @@ use std::{
 };
 
 use gatepost::{
+    admission::submit::Idempotency,
     channels::registry::KINDS,
     config::Config,
-    delivery::submit::Idempotency,
     hub::{Extras, Hub},
     message::call::Call,
 };

@@ -1,0 +1,142 @@
+//! What would become of a call: the checks and the verdict of a message that is taken, and nothing written down.
+
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::{
+    plan::{self, Renderings, Resolved},
+    submit::attachments,
+};
+use crate::{
+    approval::document,
+    message::{
+        call::Call,
+        refusal::{Code, Refusal},
+    },
+    outbox::transition::NewPart,
+    pipeline::Pipeline,
+    policy::Verdict,
+};
+
+/// What a dry run says: exactly what would be sent, were it not for hooks.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DryRun {
+    /// Whether it would be taken. A call that cannot be read, or has nowhere to go, is answered with its refusal.
+    pub ok: bool,
+    /// Always true.
+    pub dry_run: bool,
+    /// `allow`, `hold` or `deny`.
+    pub verdict: &'static str,
+    /// Why.
+    pub reason: String,
+    /// What kind of error the refusal would be.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<Code>,
+    /// What to do about it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+    /// Where it would go.
+    pub to: String,
+    /// The account it would go from.
+    pub account: String,
+    /// Hooks that would run first, and may change or cancel it. A dry run does not ask them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub hooks_not_asked: Vec<String>,
+    /// The parts' visible texts and the platform requests that they would become. None, where files go along that would be
+    /// refused: they are not even fetched.
+    pub parts: Vec<DryPart>,
+}
+
+/// One part of a dry run.
+#[derive(Debug, Serialize, ToSchema)]
+pub struct DryPart {
+    /// What a person would be shown.
+    pub shown: String,
+    /// The platform request, without credentials.
+    pub request: serde_json::Value,
+}
+
+impl Pipeline {
+    /// Says what [`submit`](Pipeline::submit) would do, and does nothing; files are looked at, and not kept. A platform may be asked
+    /// whose address it is: the verdict depends on it.
+    pub async fn dry_run(&self, agent: &str, call: Call) -> Result<DryRun, Refusal> {
+        self.dry_run_with(agent, call, &Renderings::default()).await
+    }
+
+    async fn dry_run_with(
+        &self,
+        agent: &str,
+        mut call: Call,
+        renderings: &Renderings,
+    ) -> Result<DryRun, Refusal> {
+        let origin = self.origin_of(agent, &call).await?;
+        let rules = self.rules(agent);
+        let resolved = self.resolved(agent, &call, origin.as_ref()).await?;
+        let Resolved { target, account, .. } = &resolved;
+        let judged = self.verdict(&resolved.content(agent, &call, origin.as_ref(), &[], &[])).await?;
+        let (judged, touched) = match judged {
+            // Nobody is asked for what is refused anyway.
+            denied @ Verdict::Deny(_) => (denied, vec![]),
+            _ => {
+                self.name_edited(&resolved, &mut call)?;
+                let touched = self.locate(origin.as_ref(), &resolved, &call).await?;
+                let content = resolved.content(agent, &call, origin.as_ref(), &[], &touched);
+                (self.verdict(&content).await?, touched)
+            }
+        };
+        if call.reply_to.is_none() {
+            call.reply_to = self.quoted_again(&resolved, &call)?;
+        }
+        let (verdict, reason, refusal) = match judged {
+            Verdict::Allow(reason) => ("allow", reason.to_owned(), None),
+            Verdict::Hold(reason) => ("hold", reason, None),
+            Verdict::Deny(refusal) => {
+                let refusal = self.with_its_section(agent, refusal);
+                ("deny", refusal.error.clone(), Some(refusal))
+            }
+        };
+        let hooks_not_asked = self.0.hooks.before_sending().map(str::to_owned).collect();
+        let (code, hint) = refusal.map(|refusal| (refusal.code, refusal.hint)).unzip();
+        let mut said = DryRun {
+            ok: code.is_none(),
+            dry_run: true,
+            verdict,
+            reason,
+            code,
+            hint,
+            to: target.to_string(),
+            account: account.clone(),
+            hooks_not_asked,
+            parts: vec![],
+        };
+        if !said.ok && !call.attachments.is_empty() {
+            return Ok(said);
+        }
+        let adapter = self.adapter_of(&resolved)?;
+        plan::check(adapter.as_ref(), &call, &resolved)?;
+        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
+        let attachments = attachments(&staged);
+        let content = resolved.content(agent, &call, origin.as_ref(), &attachments, &touched);
+        let parts = self.plan(adapter.as_ref(), rules, &content, renderings).await?;
+        if verdict == "hold" {
+            document::check(&parts, &attachments)
+                .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;
+        }
+        let part = |part: NewPart| DryPart {
+            request: serde_json::from_str(&part.request).unwrap_or_default(),
+            shown: part.shown,
+        };
+        said.parts = parts.into_iter().map(part).collect();
+        Ok(said)
+    }
+
+    /// Says what [`submit_all`](Self::submit_all) would do with each of these calls, and does nothing.
+    pub async fn dry_run_all(&self, agent: &str, calls: Vec<Call>) -> Vec<Result<DryRun, Refusal>> {
+        let renderings = Renderings::default();
+        let mut answers = Vec::with_capacity(calls.len());
+        for call in calls {
+            answers.push(self.dry_run_with(agent, call, &renderings).await);
+        }
+        answers
+    }
+}

@@ -1,0 +1,194 @@
+//! What a row of the audit says that happened: one list for those who write rows and those who prove by them.
+//!
+//! The words are stored and hashed, so they never change; a variant may be renamed, and every reader with it. A word that is not in
+//! the list is nobody's: readers pass it over, and the chain names a row in which somebody put one.
+
+use rusqlite::{
+    ToSql,
+    types::{FromSql, FromSqlResult, ToSqlOutput, ValueRef},
+};
+
+use crate::message::state::State;
+
+macro_rules! events {
+    ($($(#[$doc:meta])* $item:ident = $word:literal,)*) => {
+        /// What happened.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum Event {
+            /// A message came to a state.
+            Message(State),
+            $($(#[$doc])* $item,)*
+        }
+
+        impl Event {
+            /// All but those of states.
+            #[cfg(test)]
+            const OTHERS: &[Self] = &[$(Self::$item),*];
+
+            /// The word that is stored.
+            pub const fn word(self) -> &'static str {
+                match self {
+                    Self::Message(state) => came_to(state),
+                    $(Self::$item => $word,)*
+                }
+            }
+
+            /// The one with this word.
+            pub fn from_word(word: &str) -> Option<Self> {
+                match word {
+                    $($word => Some(Self::$item),)*
+                    _ => State::ALL.iter().copied().find(|state| came_to(*state) == word).map(Self::Message),
+                }
+            }
+        }
+    };
+}
+
+events! {
+    /// The rows of messages have hashes from here on.
+    AuditBegan = "audit.began",
+    /// A call was refused on admission.
+    CallRefused = "call.refused",
+    /// The clock is settled after a start.
+    ClockSettled = "clock.settled",
+    /// Another configuration holds. Watchers hear of it by this word too.
+    ConfigurationReloaded = "configuration.reloaded",
+    /// A context was issued.
+    ContextIssued = "context.issued",
+    /// People are asked about a message that had to wait for that.
+    DecisionAsked = "decision.asked",
+    /// An approval that was not the last.
+    DecisionCounted = "decision.counted",
+    /// A decision that does not count.
+    DecisionRejected = "decision.rejected",
+    /// An approval went with its device's right to give it.
+    DecisionWithdrawn = "decision.withdrawn",
+    /// A companion was registered.
+    DeviceAdded = "device.added",
+    /// Two devices have the same keys.
+    DeviceCloned = "device.cloned",
+    /// A companion's display ceased to work, or works again.
+    DeviceDisplay = "device.display",
+    /// A companion has another name.
+    DeviceRenamed = "device.renamed",
+    /// A companion may not decide any more.
+    DeviceRevoked = "device.revoked",
+    /// Somebody entered something into a form.
+    FormEntered = "form.entered",
+    /// A hook did not hear how a message ended.
+    HookFailed = "hook.failed",
+    /// The database is a restored backup.
+    HubRestored = "hub.restored",
+    /// Something was refused that came in a companion's name.
+    LinkRefused = "link.refused",
+    /// Hooks are through with a message.
+    MessageHooked = "message.hooked",
+    /// Nobody was paired.
+    PairingFailed = "pairing.failed",
+    /// An operator said what became of a part.
+    PartSettled = "part.settled",
+    /// A platform did not deliver what it had taken.
+    PartUndelivered = "part.undelivered",
+    /// Messages were removed.
+    QueuePurged = "queue.purged",
+    /// A token was issued.
+    TokenAdded = "token.added",
+    /// A token is void.
+    TokenRevoked = "token.revoked",
+}
+
+const fn came_to(state: State) -> &'static str {
+    match state {
+        State::Accepted => "message.accepted",
+        State::Held => "message.held",
+        State::Ready => "message.ready",
+        State::Sending => "message.sending",
+        State::Sent => "message.sent",
+        State::Failed => "message.failed",
+        State::Denied => "message.denied",
+        State::Expired => "message.expired",
+        State::Cancelled => "message.cancelled",
+        State::Unknown => "message.unknown",
+    }
+}
+
+impl Event {
+    /// The state that a message came to, where this says so.
+    pub const fn state(self) -> Option<State> {
+        match self {
+            Self::Message(state) => Some(state),
+            _ => None,
+        }
+    }
+}
+
+/// A row's event; none for a word that is not in the list.
+impl FromSql for Event {
+    fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+        Self::from_word(value.as_str()?).ok_or(rusqlite::types::FromSqlError::InvalidType)
+    }
+}
+
+impl ToSql for Event {
+    fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+        Ok(self.word().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What stands in databases out there.
+    const STORED: [(Event, &str); 35] = [
+        (Event::Message(State::Accepted), "message.accepted"),
+        (Event::Message(State::Held), "message.held"),
+        (Event::Message(State::Ready), "message.ready"),
+        (Event::Message(State::Sending), "message.sending"),
+        (Event::Message(State::Sent), "message.sent"),
+        (Event::Message(State::Failed), "message.failed"),
+        (Event::Message(State::Denied), "message.denied"),
+        (Event::Message(State::Expired), "message.expired"),
+        (Event::Message(State::Cancelled), "message.cancelled"),
+        (Event::Message(State::Unknown), "message.unknown"),
+        (Event::AuditBegan, "audit.began"),
+        (Event::CallRefused, "call.refused"),
+        (Event::ClockSettled, "clock.settled"),
+        (Event::ConfigurationReloaded, "configuration.reloaded"),
+        (Event::ContextIssued, "context.issued"),
+        (Event::DecisionAsked, "decision.asked"),
+        (Event::DecisionCounted, "decision.counted"),
+        (Event::DecisionRejected, "decision.rejected"),
+        (Event::DecisionWithdrawn, "decision.withdrawn"),
+        (Event::DeviceAdded, "device.added"),
+        (Event::DeviceCloned, "device.cloned"),
+        (Event::DeviceDisplay, "device.display"),
+        (Event::DeviceRenamed, "device.renamed"),
+        (Event::DeviceRevoked, "device.revoked"),
+        (Event::FormEntered, "form.entered"),
+        (Event::HookFailed, "hook.failed"),
+        (Event::HubRestored, "hub.restored"),
+        (Event::LinkRefused, "link.refused"),
+        (Event::MessageHooked, "message.hooked"),
+        (Event::PairingFailed, "pairing.failed"),
+        (Event::PartSettled, "part.settled"),
+        (Event::PartUndelivered, "part.undelivered"),
+        (Event::QueuePurged, "queue.purged"),
+        (Event::TokenAdded, "token.added"),
+        (Event::TokenRevoked, "token.revoked"),
+    ];
+
+    #[test]
+    fn every_event_is_stored_as_the_word_that_databases_have_and_read_back_from_it() {
+        for (event, word) in STORED {
+            assert_eq!((event.word(), Event::from_word(word)), (word, Some(event)));
+        }
+        assert_eq!(STORED.len(), State::ALL.len() + Event::OTHERS.len(), "and the table has all of them");
+        for &state in State::ALL {
+            assert_eq!(Event::Message(state).word(), format!("message.{state}"));
+        }
+        for none in ["", "sent", "message.", "message.retried", "Message.sent", "message.sent "] {
+            assert_eq!(Event::from_word(none), None, "{none}");
+        }
+    }
+}

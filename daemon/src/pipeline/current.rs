@@ -1,0 +1,43 @@
+//! Which configuration holds now.
+//!
+//! A [`Pipeline`] has one configuration for as long as it lives. Whoever takes a call, or a message from the queue, asks
+//! here for the pipeline of that moment and keeps it until the call or the attempt has ended: nothing is judged by one
+//! configuration and sent by another. Replacing it is one step, so that there is no moment with half of each.
+
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use super::Pipeline;
+
+/// The pipeline with the configuration that holds now. Clones share it.
+#[derive(Clone)]
+pub struct Current(Arc<watch::Sender<Pipeline>>);
+
+impl Current {
+    /// Begins with this one.
+    pub fn new(pipeline: Pipeline) -> Self {
+        Self(Arc::new(watch::Sender::new(pipeline)))
+    }
+
+    /// The pipeline of this moment.
+    pub fn pipeline(&self) -> Pipeline {
+        self.0.borrow().clone()
+    }
+
+    /// From here on this one holds. What was begun with another ends with that.
+    pub fn replace(&self, pipeline: Pipeline) {
+        self.0.send_replace(pipeline);
+    }
+
+    /// Who waits at this is told of every configuration from here on.
+    pub(crate) fn replacements(&self) -> watch::Receiver<Pipeline> {
+        self.0.subscribe()
+    }
+
+    /// Waits until another configuration holds.
+    pub async fn changed(&self) {
+        // It ends with the sender, which `self` keeps.
+        let _ = self.0.subscribe().changed().await;
+    }
+}
