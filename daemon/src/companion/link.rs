@@ -221,7 +221,7 @@ impl Serving {
                         return;
                     }
                 }
-                () = window_turns(self.window.as_mut()) => {
+                () = window_turns(self.window.as_ref()) => {
                     if let Some(window) = &mut self.window {
                         window.tick(Instant::now());
                     }

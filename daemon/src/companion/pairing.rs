@@ -258,19 +258,8 @@ impl Window {
         }
     }
 
-    /// Returns when whoever asked for the window has left before it had a number to show; never otherwise.
-    pub(super) async fn left(&mut self) {
-        match &mut self.asked {
-            Some(asked) => asked.closed().await,
-            None => std::future::pending().await,
-        }
-    }
-
-    /// Lets time pass. Call it when [`Window::next_tick`] says, and when [`Window::left`] returns.
+    /// Lets time pass. Call it when [`Window::next_tick`] says.
     pub(super) fn tick(&mut self, now: Instant) {
-        if self.asked.as_ref().is_some_and(Reply::is_closed) && !self.is_over() {
-            return self.end(PairError::Left);
-        }
         if now >= self.until && !self.is_over() {
             return self.end(match self.stage {
                 Stage::Waiting | Stage::Greeted { .. } => PairError::Nobody,

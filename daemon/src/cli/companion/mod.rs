@@ -117,8 +117,7 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     );
     let typed = tokio::select! {
         typed = tokio::task::spawn_blocking(typed) => typed.map_err(Failed::refused)?,
-        // The hub must hear of it: the number would be waited for, and nobody else could pair meanwhile. While no number is
-        // shown, the end of the connection tells it.
+        // The hub must hear of it: it would wait for an answer, and nobody else could pair meanwhile.
         _ = tokio::signal::ctrl_c() => {
             print_note!("stopped");
             String::new()

@@ -38,9 +38,6 @@ pub enum PairError {
         "nothing was paired: nobody said that the number at the device is the same; if it was another one, somebody may stand between"
     )]
     Refused,
-    /// Whoever asked for it did not wait.
-    #[error("whoever asked to pair a companion left before one came")]
-    Left,
     /// The number given is not the one shown.
     #[error("no companion waits for this number")]
     Unknown,
