@@ -8,6 +8,7 @@
 //! The signal SIGPIPE stays ignored, as Rust has it: the same program writes to sockets whose other end may be gone.
 
 use std::{
+    borrow::Cow,
     fmt::Display,
     io::{self, Write as _},
 };
@@ -43,6 +44,28 @@ pub fn note(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
+/// A text of somebody else, for a terminal: what would steer the terminal or turn the direction of the text is shown as its number,
+/// `<U+202E>`, as on a companion. Line ends and tabs stay.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        match steers(letter) {
+            true => shown.push_str(&format!("<U+{:04X}>", u32::from(letter))),
+            false => shown.push(letter),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Controls (C0, C1), the marks of bidirectional text (Unicode Standard Annex 9), and line ends that are none in a terminal.
+fn steers(letter: char) -> bool {
+    (letter.is_control() && !matches!(letter, '\n' | '\t'))
+        || matches!(letter, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
 /// [`print`], with the arguments of [`format!`].
 macro_rules! print_result {
     ($($text:tt)*) => { $crate::printing::print(format_args!($($text)*)) };
@@ -54,3 +77,20 @@ macro_rules! print_note {
 }
 
 pub(crate) use {print_note, print_result};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_steers_a_terminal_is_shown_as_its_number_and_all_else_as_it_is() {
+        assert_eq!(visible("\u{1b}[2Jgone\r\u{9b}1A"), "<U+001B>[2Jgone<U+000D><U+009B>1A");
+        assert_eq!(
+            visible("invoice\u{202e}fdp.exe \u{2066}x\u{2069}"),
+            "invoice<U+202E>fdp.exe <U+2066>x<U+2069>"
+        );
+        for plain in ["a\tb\nc", "Grüße, 日本, שלום", "👨\u{200d}👩\u{200d}👧"] {
+            assert!(matches!(visible(plain), Cow::Borrowed(same) if same == plain), "{plain:?}");
+        }
+    }
+}

@@ -7,7 +7,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Ended, SpawnedHub, client::text, gatepost};
+use gatepost_tests::hub::{Ended, SpawnedHub, client::text, gatepost, gatepost_to_a_full_disk};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -417,5 +417,132 @@ fn what_waits_for_its_platform_says_so_as_a_reason() -> Result<()> {
     ensure!(text(&shown["parts"][0], "reason").contains("cannot connect"), "{shown}");
     let listed = hub.cli(&["queue", "list", "--json"])?.json()?;
     ensure!(listed[0].get("error").is_none_or(Value::is_null), "{listed}");
+    Ok(())
+}
+
+#[test]
+fn channels_are_listed_and_their_setup_is_shown_without_a_hub() -> Result<()> {
+    let bare = |arguments: &[&str]| gatepost(arguments, b"", &[]);
+    let listed = bare(&["channels"])?.well()?;
+    ensure!(listed == bare(&["channels", "list"])?.well()?, "{listed}");
+    ensure!(listed.lines().count() == 14 && listed.contains("telegram    a bot\n"), "{listed}");
+    for arguments in [&["channels", "--json"][..], &["channels", "list", "--json"]] {
+        let rows = bare(arguments)?.json()?;
+        let rows = rows.as_array().context("a list")?;
+        ensure!(rows.len() == 13, "{rows:?}");
+        for row in rows {
+            ensure!(!text(row, "account").is_empty(), "{row}");
+            let shown = bare(&["channels", "setup", text(row, "channel")])?.well()?;
+            ensure!(
+                shown.starts_with(&format!("{}: {}\n=", text(row, "channel"), text(row, "account"))),
+                "{shown}"
+            );
+            ensure!(shown.contains(&format!("\n    [channels.{}.", text(row, "channel"))), "{shown}");
+            ensure!(!shown.contains("```"), "{shown}");
+        }
+    }
+    ensure!(bare(&["channels", "setup", "Telegram"])?.status == 0);
+    fails(
+        &bare(&["channels", "setup", "telegarm"])?,
+        2,
+        "did you mean telegram? Try: gatepost channels setup telegram",
+    )?;
+    fails(&bare(&["channels", "setup", "pigeon"])?, 2, "there are local, email, matrix")
+}
+
+/// The paths of the commands that the help names, `queue list`.
+fn commands(path: &[&str]) -> Result<Vec<String>> {
+    let help = gatepost(&[path, &["--help"]].concat(), b"", &[])?.well()?;
+    let Some((_, listed)) = help.split_once("\nCommands:\n") else { return Ok(vec![path.join(" ")]) };
+    let names = listed.lines().take_while(|line| !line.is_empty()).filter_map(|line| {
+        // What a command is stands on the same line, and goes on further to the right.
+        let name = line.strip_prefix("  ")?.split(' ').next()?;
+        (!name.is_empty() && name != "help").then_some(name)
+    });
+    let mut found = vec![];
+    for name in names {
+        found.extend(commands(&[path, &[name]].concat())?);
+    }
+    Ok(found)
+}
+
+#[test]
+fn shells_take_the_completions_and_the_man_page_has_every_command() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let script = gatepost(&["completions", shell], b"", &[])?.well()?;
+        ensure!(script.contains("purge") && script.contains("older-than"), "{shell}: {script}");
+        let file = folder.path().join(shell);
+        fs::write(&file, script)?;
+        if shell == "bash" {
+            let read = std::process::Command::new("bash").arg("-n").arg(&file).output()?;
+            ensure!(read.status.success() && read.stderr.is_empty(), "{read:?}");
+        }
+    }
+    let help = gatepost(&["completions", "--help"], b"", &[])?.well()?;
+    ensure!(help.contains("bash-completion/completions/gatepost"), "{help}");
+    fails(&gatepost(&["completions", "tcsh"], b"", &[])?, 2, "tcsh")?;
+
+    let commands = commands(&[])?;
+    ensure!(commands.len() > 30 && commands.contains(&"queue settle".to_owned()), "{commands:?}");
+    let page = gatepost(&["man"], b"", &[])?.well()?;
+    let pages = folder.path().join("man1");
+    gatepost(&["man", "--dir", pages.to_str().context("UTF-8")?], b"", &[])?.well()?;
+    for command in commands {
+        let heading = format!(".SH \"GATEPOST {}\"\n", command.to_uppercase());
+        ensure!(page.matches(&heading).count() == 1, "{heading}");
+        let file = pages.join(format!("gatepost-{}.1", command.replace(' ', "-")));
+        ensure!(file.is_file(), "{}", file.display());
+    }
+    ensure!(page.contains("Exit status:") && pages.join("gatepost.1").is_file(), "{page}");
+    Ok(())
+}
+
+#[test]
+fn the_usage_of_settle_says_that_one_of_two_options_is_needed() -> Result<()> {
+    let settle = |options: &[&str]| {
+        gatepost(&[&["queue", "settle", "m1", "--reason", "x"], options].concat(), b"", &[])
+    };
+    let help = gatepost(&["queue", "settle", "--help"], b"", &[])?.well()?;
+    ensure!(help.contains("<--arrived|--not-arrived>"), "{help}");
+    fails(&settle(&[])?, 2, "<--arrived|--not-arrived>")?;
+    fails(&settle(&["--arrived", "--not-arrived"])?, 2, "cannot be used with")
+}
+
+#[test]
+fn a_token_that_nobody_could_see_is_taken_back() -> Result<()> {
+    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), CONFIG)?;
+    let config = hub.config();
+    let config = config.to_str().context("UTF-8")?.to_owned();
+    for running in [false, true] {
+        if running {
+            hub.run()?;
+        }
+        for json in [&[][..], &["--json"]] {
+            let add = [&["--config", &config, "agent", "add", "engineer"], json].concat();
+            fails(&gatepost_to_a_full_disk(&add)?, 1, "nobody has seen the token, so it was revoked")?;
+        }
+        let listed = hub.cli(&["agent", "list"])?.well()?;
+        ensure!(!listed.contains("engineer"), "{listed}");
+    }
+    ensure!(hub.cli(&["agent", "add", "engineer"])?.status == 0, "its name is free");
+    Ok(())
+}
+
+#[test]
+fn what_steers_a_terminal_is_shown_as_its_number() -> Result<()> {
+    let hub = SpawnedHub::start(CONFIG)?;
+    let sly = "pay \u{1b}[2Jann\u{202e}gnp.exe\u{2066} שלום";
+    let sent = ["send", "--as-operator", "--to", "local:team", "--wait", "60", "--json", "-"];
+    let receipt = hub.cli_with(&sent, sly.as_bytes(), &[])?.json()?;
+    let shown = hub.cli(&["queue", "show", text(&receipt, "id")])?.well()?;
+    let read = hub.cli(&["local", "read"])?.well()?;
+    for printed in [&shown, &read] {
+        ensure!(printed.contains("ann<U+202E>gnp.exe<U+2066> שלום"), "{printed}");
+        ensure!(!printed.contains(['\u{1b}', '\u{202e}', '\u{2066}']), "{printed:?}");
+    }
+    // A program gets it as it is.
+    let read = hub.cli(&["local", "read", "--json"])?.json()?;
+    ensure!(text(&read[0], "text").contains('\u{202e}'), "{read}");
     Ok(())
 }

@@ -26,28 +26,97 @@ fn fails(ended: &Ended, status: i32, says: &str) -> Result<()> {
 
 #[test]
 fn init_writes_a_configuration_that_runs_and_never_overwrites_one() -> Result<()> {
+    for full in [&[][..], &["--full"]] {
+        let folder = tempfile::tempdir()?;
+        let file = folder.path().join("gatepost.toml");
+        let path = file.to_str().context("a path")?;
+        let run = |arguments: &[&str]| gatepost(&[&["--config", path], arguments].concat(), b"", &[]);
+        let init = [&["init"], full].concat();
+        ensure!(run(&init)?.well()?.contains(path));
+        let written = fs::read_to_string(&file)?;
+        // Others may have the usual ports on this machine.
+        let (http, broker) = (free_port()?, free_port()?);
+        let at_home = written
+            .replace("#: listen = ", "listen = ")
+            .replace("listen = \"127.0.0.1:8787\"", &format!("listen = \"127.0.0.1:{http}\""))
+            .replace("listen = \"127.0.0.1:1883\"", &format!("listen = \"127.0.0.1:{broker}\""));
+        fs::write(&file, at_home)?;
+        let checked = run(&["check"])?;
+        ensure!(checked.status == 0 && checked.stdout.contains("ready"), "{checked:?}");
+        fs::write(&file, &written)?;
+        ensure!(run(&["check", "--offline"])?.status == 0);
+
+        fs::write(&file, format!("{written}# mine\n"))?;
+        fails(&run(&init)?, 1, "never overwritten")?;
+        ensure!(fs::read_to_string(&file)?.ends_with("# mine\n"));
+        ensure!(run(&[&init[..], &["--print"]].concat())?.well()? == written);
+    }
+    Ok(())
+}
+
+#[test]
+fn a_hub_starts_with_the_short_configuration_and_delivers_to_its_own_inbox() -> Result<()> {
+    let written = gatepost(&["init", "--print"], b"", &[])?.well()?;
+    let lines: String = written
+        .lines()
+        .filter(|line| !line.starts_with("data_dir = ") && !line.starts_with("listen = "))
+        .map(|line| format!("{line}\n"))
+        .collect();
+    // Addresses and the directory of its own stand in the same sections.
+    let config = lines.replace("[hub]\n", "").replace("[broker]\n", "");
+    let hub = SpawnedHub::start(&config)?;
+    let token = hub.cli(&["agent", "add", "engineer"])?;
+    ensure!(!token.stderr.contains("may not send anything"), "{token:?}");
+    let sent = hub.cli(&["send", "--as-operator", "--to", "local:me", "--wait", "60", "Hello"])?.well()?;
+    ensure!(sent.contains("sent to local:me"), "{sent}");
+    let held = ["send", "--to", "local:me", "Hello"];
+    let held = hub.cli_with(&held, b"", &[("GATEPOST_TOKEN", token.stdout.trim())])?.well()?;
+    ensure!(held.contains("held to local:me"), "{held}");
+    Ok(())
+}
+
+#[test]
+fn check_finds_programs_that_cannot_be_run_and_a_directory_that_cannot_be_written() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("gatepost.toml");
+    let here = |name: &str| folder.path().join(name).display().to_string();
+    fs::write(here("plain"), "#!/bin/sh\n")?;
+    let config = |hook: &str, data: &str| {
+        format!(
+            "[hub]\nlisten = \"127.0.0.1:0\"\ndata_dir = \"{data}\"\n[broker]\nlisten = \"127.0.0.1:0\"\n\
+             [channels.local.home]\n[hooks.h]\non = \"message_sending\"\ncommand = [\"{hook}\"]\n"
+        )
+    };
     let path = file.to_str().context("a path")?;
-    let run = |arguments: &[&str]| gatepost(&[&["--config", path], arguments].concat(), b"", &[]);
-    ensure!(run(&["init"])?.well()?.contains(path));
-    let written = fs::read_to_string(&file)?;
-    // Others may have the usual ports on this machine.
-    let (http, broker) = (free_port()?, free_port()?);
-    let at_home = written
-        .replace("#: listen = \"127.0.0.1:8787\"", &format!("listen = \"127.0.0.1:{http}\""))
-        .replace("#: listen = \"127.0.0.1:1883\"", &format!("listen = \"127.0.0.1:{broker}\""));
-    fs::write(&file, at_home)?;
-    let checked = run(&["check"])?;
-    ensure!(checked.status == 0 && checked.stdout.contains("ready"), "{checked:?}");
-    fs::write(&file, &written)?;
-    ensure!(run(&["check", "--offline"])?.status == 0);
-
-    fs::write(&file, format!("{written}# mine\n"))?;
-    fails(&run(&["init"])?, 1, "never overwritten")?;
-    ensure!(fs::read_to_string(&file)?.ends_with("# mine\n"));
-    ensure!(run(&["init", "--print"])?.well()? == written);
-    Ok(())
+    for (hook, data, key, why) in [
+        (here("gone"), "data", "hooks.h.command", "No such file"),
+        (here("plain"), "data", "hooks.h.command", "chmod +x"),
+        (here(""), "data", "hooks.h.command", "it is no program"),
+        ("/bin/sh".into(), "plain/data", "hub.data_dir", "is no folder"),
+    ] {
+        fs::write(&file, config(&hook, data))?;
+        let checked = gatepost(&["--config", path, "check"], b"", &[])?;
+        let row = checked
+            .stdout
+            .lines()
+            .find(|line| line.starts_with(key))
+            .with_context(|| format!("{checked:?}"))?;
+        ensure!(checked.status == 1 && row.contains("NOT READY") && row.contains(why), "{checked:?}");
+        // Without a look at the machine the file is as it should be.
+        ensure!(gatepost(&["--config", path, "check", "--offline"], b"", &[])?.status == 0);
+    }
+    fs::write(&file, config("/bin/sh", "new/data"))?;
+    ensure!(gatepost(&["--config", path, "check"], b"", &[])?.status == 0);
+    ensure!(!folder.path().join("new").exists(), "a check leaves nothing behind");
+    // Switched off it is not needed.
+    fs::write(&file, format!("{}enabled = false\n", config(&here("gone"), "data")))?;
+    ensure!(gatepost(&["--config", path, "check"], b"", &[])?.status == 0);
+    fs::write(&file, "[hub]\nlisten = \"127.0.0.1:1883\"\n")?;
+    fails(
+        &gatepost(&["--config", path, "check"], b"", &[])?,
+        1,
+        "broker.listen: hub.listen is 127.0.0.1:1883 already",
+    )
 }
 
 #[test]

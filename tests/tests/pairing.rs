@@ -1,13 +1,19 @@
 //! A companion and a hub come to know each other over the embedded broker.
 
-use std::{thread, time::Duration};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader},
+    process::{Child, Command, Stdio},
+    thread,
+    time::Duration,
+};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_companion::{Button, Edge, Fault, View};
 use gatepost_desktop::{Companion, person};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{PATIENCE, TestHub, client::text, eventually},
+    hub::{PATIENCE, TestHub, client::text, eventually, program::program},
     main_job::{self, CONFIG},
 };
 use serde_json::json;
@@ -130,6 +136,42 @@ async fn a_no_on_either_side_pairs_nobody_and_is_written_down() -> Result<()> {
     let late = operator.post(&path, &json!({"same": true}))?;
     ensure!(late.status == 404, "{late:?}");
     ensure!(fixture.audit("device.added")?.len() == before);
+    Ok(())
+}
+
+/// `gatepost companion pair` of a person who types nothing.
+fn pairing(fixture: &TestHub) -> Result<Child> {
+    let token = fs::read_to_string(fixture.data_dir().join("operator.token"))?;
+    let command = &mut Command::new(program()?);
+    command.args(["companion", "pair"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let hub = format!("http://{}", fixture.hub()?.address());
+    Ok(command.env("GATEPOST_HUB", hub).env("GATEPOST_TOKEN", token.trim()).spawn()?)
+}
+
+/// Presses Ctrl-C, and waits for the end.
+fn interrupt(child: Child) -> Result<std::process::Output> {
+    let pid = child.id().to_string();
+    ensure!(Command::new("kill").args(["-INT", &pid]).status()?.success());
+    Ok(child.wait_with_output()?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pairing_that_is_broken_off_at_its_number_leaves_no_window_open() -> Result<()> {
+    let mut fixture = TestHub::start(CONFIG).await?;
+    fixture.switch_off();
+    let newcomer = fixture.newcomer("shelf")?;
+    let mut shell = pairing(&fixture)?;
+    let mut shown = String::new();
+    BufReader::new(shell.stdout.take().context("a pipe")?).read_line(&mut shown)?;
+    ensure!(shown.trim().replace(' ', "").parse::<u32>()? == number(&newcomer)?, "{shown}");
+    let ended = interrupt(shell)?;
+    let said = String::from_utf8_lossy(&ended.stderr);
+    ensure!(
+        ended.status.code() == Some(1) && said.contains("stopped") && said.contains("nothing was paired"),
+        "{said}"
+    );
+    eventually("the window is shut", || Ok(fixture.audit("pairing.failed")?.first().cloned()))?;
+    shows(&newcomer, "it was not paired", |view| *view == View::Fault(Fault::Pairing))?;
     Ok(())
 }
 

@@ -22,13 +22,13 @@ use crate::{
     files::kept::Kept,
     message::attachment::Attachment,
     render::Flavour,
-    settings::{Key, key},
+    settings::{Key, example},
     store::{Store, StoreError, now_ms},
 };
 
 /// The keys of `[channels.local.ACCOUNT]`.
 pub const KEYS: &[Key] =
-    &[key("limit", "1500", "The most characters in one part. Without it, messages are not split.")
+    &[example("limit", "1500", "The most characters in one part. Without it, messages are not split.")
         .no_identity()];
 
 const CAPABILITIES: Capabilities = Capabilities {

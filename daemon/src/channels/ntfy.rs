@@ -17,14 +17,14 @@ use super::{
     limits::Scope,
 };
 use crate::settings::{
-    Key, key,
+    Key, example, key,
     secret::{Secret, SecretSource},
 };
 
 /// `[channels.ntfy.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key("url", "\"https://ntfy.sh\"", "The server."),
-    key("token", "\"file:secrets/ntfy\"", "An access token, for topics that want one.").no_identity(),
+    example("url", "\"https://ntfy.sh\"", "The server."),
+    example("token", "\"file:secrets/ntfy\"", "An access token, for topics that want one.").no_identity(),
     key("priority", "3", "From 1 to 5, for what is not silent.").no_identity(),
 ];
 

@@ -16,26 +16,66 @@ pub struct Kind {
     pub name: &'static str,
     /// The keys of an account.
     pub keys: &'static [Key],
+    /// How an account is set up, from the steps at the platform on: its `SETUP.md`.
+    pub setup: &'static str,
     /// Opens an account.
     pub open: fn(Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError>,
 }
 
 /// All channels.
 pub const KINDS: &[Kind] = &[
-    Kind { name: "local", keys: local::KEYS, open: local::open },
-    Kind { name: "email", keys: email::KEYS, open: email::open },
-    Kind { name: "matrix", keys: matrix::KEYS, open: matrix::open },
-    Kind { name: "telegram", keys: telegram::KEYS, open: telegram::open },
-    Kind { name: "discord", keys: discord::KEYS, open: discord::open },
-    Kind { name: "slack", keys: slack::KEYS, open: slack::open },
-    Kind { name: "googlechat", keys: googlechat::KEYS, open: googlechat::open },
-    Kind { name: "teams", keys: teams::KEYS, open: teams::open },
-    Kind { name: "signal", keys: signal::KEYS, open: signal::open },
-    Kind { name: "whatsapp", keys: whatsapp::KEYS, open: whatsapp::open },
-    Kind { name: "imessage", keys: imessage::KEYS, open: imessage::open },
-    Kind { name: "webhook", keys: webhook::KEYS, open: webhook::open },
-    Kind { name: "ntfy", keys: ntfy::KEYS, open: ntfy::open },
+    Kind { name: "local", keys: local::KEYS, setup: include_str!("local/SETUP.md"), open: local::open },
+    Kind { name: "email", keys: email::KEYS, setup: include_str!("email/SETUP.md"), open: email::open },
+    Kind { name: "matrix", keys: matrix::KEYS, setup: include_str!("matrix/SETUP.md"), open: matrix::open },
+    Kind {
+        name: "telegram",
+        keys: telegram::KEYS,
+        setup: include_str!("telegram/SETUP.md"),
+        open: telegram::open,
+    },
+    Kind {
+        name: "discord",
+        keys: discord::KEYS,
+        setup: include_str!("discord/SETUP.md"),
+        open: discord::open,
+    },
+    Kind { name: "slack", keys: slack::KEYS, setup: include_str!("slack/SETUP.md"), open: slack::open },
+    Kind {
+        name: "googlechat",
+        keys: googlechat::KEYS,
+        setup: include_str!("googlechat/SETUP.md"),
+        open: googlechat::open,
+    },
+    Kind { name: "teams", keys: teams::KEYS, setup: include_str!("teams/SETUP.md"), open: teams::open },
+    Kind { name: "signal", keys: signal::KEYS, setup: include_str!("signal/SETUP.md"), open: signal::open },
+    Kind {
+        name: "whatsapp",
+        keys: whatsapp::KEYS,
+        setup: include_str!("whatsapp/SETUP.md"),
+        open: whatsapp::open,
+    },
+    Kind {
+        name: "imessage",
+        keys: imessage::KEYS,
+        setup: include_str!("imessage/SETUP.md"),
+        open: imessage::open,
+    },
+    Kind {
+        name: "webhook",
+        keys: webhook::KEYS,
+        setup: include_str!("webhook/SETUP.md"),
+        open: webhook::open,
+    },
+    Kind { name: "ntfy", keys: ntfy::KEYS, setup: include_str!("ntfy/SETUP.md"), open: ntfy::open },
 ];
+
+impl Kind {
+    /// What an account is, in a few words: the title of its set-up, `# telegram: a bot`.
+    pub fn title(&self) -> &'static str {
+        let first = self.setup.lines().next().unwrap_or_default();
+        first.split_once(": ").map_or(first, |(_, title)| title)
+    }
+}
 
 /// The channel of this name.
 pub fn kind(name: &str) -> Option<&'static Kind> {
@@ -48,3 +88,17 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 /// closures of whoever reads it (rustc 1.95, E0391).
 pub static NAMES: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| KINDS.iter().map(|kind| kind.name).collect());
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_channel_has_its_own_setup_and_a_title() {
+        for kind in KINDS {
+            assert!(kind.setup.starts_with(&format!("# {}: ", kind.name)), "{}", kind.name);
+            assert!(kind.setup.contains(&format!("[channels.{}.", kind.name)), "{}", kind.name);
+            assert!(!kind.title().is_empty() && !kind.title().starts_with('#'), "{}", kind.title());
+        }
+    }
+}

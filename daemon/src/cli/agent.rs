@@ -8,7 +8,7 @@ use crate::client::{Client, Place, Request};
 use crate::{
     agents::{self, AgentError, Role},
     config::Config,
-    printing::{print_note, print_result},
+    printing::{PrintError, print_note, print_result},
     store::{DirectoryLock, LockError, Store, StoreError},
 };
 
@@ -44,9 +44,12 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
     match command {
         Command::Add { name, role, json } => {
             let token = tokens.add(&name, role).await?;
-            match json {
-                true => print_result!("{}", json!({"name": name, "role": role, "token": token}))?,
-                false => print_result!("{token}")?,
+            let printed = match json {
+                true => print_result!("{}", json!({"name": name, "role": role, "token": token})),
+                false => print_result!("{token}"),
+            };
+            if let Err(error) = printed {
+                return Err(tokens.take_back(&name, error).await);
             }
             print_note!("this is the one time that the token is shown");
             if role == Role::Agent && !config.agents.contains_key(&name) {
@@ -106,6 +109,18 @@ impl Tokens {
                 let answer = client.call(Method::POST, "/v1/agents", request).await?;
                 Ok(output::text(&answer, "token").to_owned())
             }
+        }
+    }
+
+    /// Revokes a token that could not be printed: it is kept nowhere, and its name would be taken.
+    async fn take_back(&self, name: &str, why: PrintError) -> Failed {
+        match self.revoke(name).await {
+            Ok(()) => Failed::Refused(format!(
+                "{why}; nobody has seen the token, so it was revoked: add {name} again"
+            )),
+            Err(error) => Failed::Refused(format!(
+                "{why}; nobody has seen the token, and it could not be revoked ({error}): run gatepost agent revoke {name}"
+            )),
         }
     }
 

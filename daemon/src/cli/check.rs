@@ -1,6 +1,8 @@
 //! `gatepost check`.
 
-use std::{io, path::Path};
+mod machine;
+
+use std::path::Path;
 
 use serde_json::json;
 
@@ -12,7 +14,7 @@ use crate::{
     hub::{HubError, broker_elsewhere, check_agents, open_accounts, unusable_names, voice},
     outbox::pauses::Pauses,
     printing::{print_note, print_result},
-    store::{DirectoryLock, Store, StoreError},
+    store::{Store, StoreError},
 };
 
 #[derive(Debug, clap::Args)]
@@ -55,7 +57,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     if arguments.offline {
         return Ok(());
     }
-    let mut found = taken(&config);
+    let mut found = machine::missing(&config);
     let pauses = paused(&config).unwrap_or_else(|error| {
         print_note!("warning: cannot see which platforms have asked for a pause: {error}");
         Pauses::default()
@@ -103,31 +105,9 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     match found.iter().all(|one| one.ready.is_ok()) {
         true => Ok(()),
         false => Err(Failed::Refused(
-            "not every channel is ready, or the broker is not, or the hub cannot listen".into(),
+            "not every channel is ready, or the broker is not, or this machine is not: see NOT READY".into(),
         )),
     }
-}
-
-/// Addresses at which the hub could not listen. While it runs, they are its own.
-fn taken(config: &Config) -> Vec<Found> {
-    if DirectoryLock::is_held(&config.hub.data_dir) {
-        print_note!("the hub runs: whether its addresses are free was not asked");
-        return vec![];
-    }
-    let broker = config.broker.url.is_none().then_some(("broker.listen", config.broker.listen));
-    let addresses = [("hub.listen", config.hub.listen)].into_iter().chain(broker);
-    let refused = addresses.filter_map(|(key, address)| {
-        let error = std::net::TcpListener::bind(address).err()?;
-        let mend = match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                format!("; end the program that has it (ss -ltnp 'sport = :{}' names it), or give {key} another port", address.port())
-            }
-            _ => format!("; give {key} an address of this machine, with a port from 1024 on"),
-        };
-        let ready = Err(format!("the hub cannot listen there: {error}{mend}"));
-        Some(Found { channel: key.into(), account: address.to_string(), mode: None, ready })
-    });
-    refused.collect()
 }
 
 /// Why nobody could decide on what needs a person; nothing if nothing does.

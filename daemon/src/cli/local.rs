@@ -8,7 +8,7 @@ use super::{
     output::{file, moment, text},
 };
 use crate::client::{Client, Place, Request};
-use crate::printing::print_result;
+use crate::printing::{print_result, visible};
 
 #[derive(Debug, clap::Subcommand)]
 pub(super) enum Command {
@@ -52,12 +52,12 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             for message in &arrived {
                 let number = message.get("seq").and_then(Value::as_i64).unwrap_or(0);
                 let (address, at) = (text(message, "address"), moment(text(message, "at")));
-                print_result!("--- {number} for {address}, {at} ---")?;
+                print_result!("--- {number} for {}, {at} ---", visible(address))?;
                 if let Some(attachment) = message.get("attachment") {
                     print_result!("{}", file(attachment))?;
                 }
                 if !text(message, "text").is_empty() || message.get("attachment").is_none() {
-                    print_result!("{}", text(message, "text"))?;
+                    print_result!("{}", visible(text(message, "text")))?;
                 }
             }
         }

@@ -5,10 +5,12 @@
 
 mod agent;
 mod audit;
+mod channels;
 mod check;
 mod companion;
 mod init;
 mod local;
+mod markdown;
 mod mcp;
 mod options;
 mod output;
@@ -17,6 +19,7 @@ mod reload;
 mod restore;
 mod run;
 mod send;
+mod shells;
 mod text;
 
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
@@ -30,7 +33,7 @@ use crate::{
     client::{ClientError, Place},
     config::DEFAULT_FILE,
     demo::{self, DemoError},
-    printing::{PrintError, print_note},
+    printing::{PrintError, print_note, visible},
 };
 
 /// The gate that an AI agent's outgoing messages pass on their way out of the house.
@@ -54,10 +57,12 @@ struct Arguments {
 enum Command {
     /// Show the whole main job on this machine: hub, broker, companion, one message approved and one denied.
     Demo(demo::Arguments),
-    /// Write a commented configuration to start from.
+    /// Write a configuration to start from.
     Init(init::Arguments),
     /// Check the configuration, and ask every channel whether it is ready.
     Check(check::Arguments),
+    /// List the channels, and show how an account on one is set up.
+    Channels(channels::Arguments),
     /// Run the hub.
     Run,
     /// Have the running hub read its configuration again: agents, address book, limits, accounts.
@@ -100,6 +105,10 @@ enum Command {
     Render(text::RenderArguments),
     /// Split plain text from stdin at a limit, or into pages for a display.
     Chunk(text::ChunkArguments),
+    /// Print a script by which a shell completes commands and options.
+    Completions(shells::Completions),
+    /// Print the man page.
+    Man(shells::Pages),
 }
 
 /// Exit statuses, below the options in `--help`.
@@ -210,7 +219,7 @@ pub fn main() -> ExitCode {
         Err(failed) => {
             let text = failed.to_string();
             if !text.is_empty() {
-                print_note!("gatepost: {text}");
+                print_note!("gatepost: {}", visible(&text));
             }
             ExitCode::from(failed.status())
         }
@@ -224,6 +233,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Demo(arguments) => Ok(demo::run(arguments).await?),
         Command::Init(arguments) => init::run(&place.config, &arguments),
         Command::Check(arguments) => check::run(&place.config, &arguments).await,
+        Command::Channels(arguments) => channels::run(arguments),
         Command::Run => run::run(&place.config).await,
         Command::Reload(arguments) => reload::run(&place, &arguments).await,
         Command::Agent(command) => agent::run(&place, command).await,
@@ -237,6 +247,8 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Local(command) => local::run(&place, command).await,
         Command::Render(arguments) => text::render(&arguments),
         Command::Chunk(arguments) => text::chunk(&arguments),
+        Command::Completions(arguments) => shells::completions(options::command(), &arguments),
+        Command::Man(arguments) => shells::man(options::command(), &arguments),
     }
 }
 
@@ -272,7 +284,7 @@ mod tests {
     }
 
     /// Commands that print nothing a program would read, or JSON alone.
-    const WITHOUT_JSON: [&str; 12] = [
+    const WITHOUT_JSON: [&str; 15] = [
         "demo",
         "init",
         "run",
@@ -284,6 +296,9 @@ mod tests {
         "companion rename",
         "companion revoke",
         "local say",
+        "channels setup",
+        "completions",
+        "man",
         "help",
     ];
 

@@ -10,7 +10,10 @@ struct Unused {
 }
 
 const UNUSED: [Unused; 2] = [
-    Unused { option: "config", commands: &[&["demo"], &["render"], &["chunk"]] },
+    Unused {
+        option: "config",
+        commands: &[&["demo"], &["render"], &["chunk"], &["channels"], &["completions"], &["man"]],
+    },
     Unused {
         option: "hub",
         commands: &[
@@ -23,6 +26,9 @@ const UNUSED: [Unused; 2] = [
             &["render"],
             &["chunk"],
             &["companion", "run"],
+            &["channels"],
+            &["completions"],
+            &["man"],
         ],
     },
 ];
@@ -36,6 +42,11 @@ pub(super) fn parse<Arguments: clap::Parser>() -> Arguments {
         command.error(ErrorKind::ArgumentConflict, text).exit();
     }
     Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.format(&mut command).exit())
+}
+
+/// The whole command line, as its help, its completions and its man page have it.
+pub(super) fn command() -> Command {
+    tidy(<super::Arguments as clap::CommandFactory>::command())
 }
 
 /// The command line with no option in a command's help that this cannot use.

@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use crate::printing::visible;
+
 /// A text member of an answer, or nothing.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value.get(name).and_then(Value::as_str).unwrap_or("")
@@ -55,7 +57,7 @@ pub(super) fn receipt(receipt: &Value) -> String {
             }
         }
     }
-    lines
+    visible(&lines).into_owned()
 }
 
 /// A file that goes along, in one line.
@@ -67,11 +69,13 @@ pub(super) fn file(file: &Value) -> String {
     };
     let size = file.get("size").and_then(Value::as_u64).unwrap_or(0);
     let (name, kind, hash) = (text(file, "name"), text(file, "kind"), text(file, "sha256"));
-    format!("  {what}: {name} ({kind}{said}, {size} bytes, sha256 {hash})")
+    visible(&format!("  {what}: {name} ({kind}{said}, {size} bytes, sha256 {hash})")).into_owned()
 }
 
 /// Rows as a table with aligned columns.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<String>> =
+        rows.iter().map(|row| row.iter().map(|cell| visible(cell).into_owned()).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([header[column].len()]).max().unwrap_or(0)

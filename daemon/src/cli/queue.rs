@@ -13,7 +13,7 @@ use crate::{
     config::Span,
     intake::http::MOST_LISTED,
     message::state::State,
-    printing::{PrintError, print_result},
+    printing::{PrintError, print_result, visible},
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -73,11 +73,12 @@ pub(super) enum Command {
         json: bool,
     },
     /// Say of a message that is unknown whether its uncertain part arrived; the rest of it then goes on.
+    #[command(group = ArgGroup::new("outcome").required(true).args(["arrived", "not_arrived"]))]
     Settle {
         /// The message's id.
         id: String,
         /// It arrived: what comes behind it goes.
-        #[arg(long, conflicts_with = "not_arrived", required_unless_present = "not_arrived")]
+        #[arg(long)]
         arrived: bool,
         /// It did not arrive: it goes again, and then what comes behind it.
         #[arg(long)]
@@ -230,5 +231,5 @@ fn show(message: &Value) -> String {
     for (number, part) in (1..).zip(message.get("parts").and_then(Value::as_array).into_iter().flatten()) {
         lines.push(format!("--- part {number} ---\n{}", text(part, "text")));
     }
-    lines.join("\n")
+    visible(&lines.join("\n")).into_owned()
 }

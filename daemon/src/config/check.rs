@@ -1,6 +1,6 @@
 //! What goes together, beyond what each value must be by itself.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, net::SocketAddr};
 
 use super::{Checked, CheckedAgent, Config, ConfigError};
 use crate::{
@@ -70,6 +70,10 @@ impl Config {
         if self.broker.cert.is_some() != self.broker.key.is_some() {
             return Err(invalid("broker", "cert and key go together: give both or none"));
         }
+        if self.broker.url.is_none() && overlap(self.hub.listen, self.broker.listen) {
+            let problem = format!("hub.listen is {} already: give one of them another port", self.hub.listen);
+            return Err(invalid("broker.listen", problem));
+        }
         let secured = self.broker.ca.is_some() || self.broker.cert.is_some();
         if secured && !self.broker.url.as_ref().is_some_and(|url| url.starts_with("mqtts://")) {
             let problem = "ca, cert and key are for a broker of yours that is reached by TLS: write url = \"mqtts://host:port\"";
@@ -89,6 +93,12 @@ impl Config {
         }
         Ok(Checked { book, hooks, speaks, private_urls, agents })
     }
+}
+
+/// Whether two addresses cannot be listened at by one machine at once. The system gives port 0 another number each time.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let same_ip = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
+    one.port() == other.port() && one.port() != 0 && same_ip
 }
 
 fn invalid(key: impl Into<String>, problem: impl Into<String>) -> ConfigError {

@@ -97,7 +97,7 @@ fn ten_seconds() -> Span {
 
 impl Hook {
     /// How it is asked, or what is wrong with it.
-    pub(super) fn way(&self) -> Result<Transport, &'static str> {
+    pub fn way(&self) -> Result<Transport, &'static str> {
         if self.timeout.0 > LONGEST {
             return Err("timeout is at most 5m");
         }

@@ -1,9 +1,10 @@
-//! Every key that the configuration knows, with its documentation: one table, two uses.
+//! Every key that the configuration knows, with its documentation: one table, three uses.
 //!
-//! `gatepost init` writes the commented file from it and the loader checks a file against it, so a key cannot exist
-//! without being documented, and an unknown one is answered with its nearest neighbour. Channels bring their own.
+//! `gatepost init --full` writes the commented file from it, `docs/configuration.md` is written from it, and the loader checks a
+//! file against it, so a key cannot exist without being documented, and an unknown one is answered with its nearest
+//! neighbour. Channels bring their own.
 
-use crate::settings::{Key, key};
+use crate::settings::{Key, example, key};
 
 /// `[hub]`.
 pub const HUB: &[Key] = &[
@@ -17,29 +18,30 @@ pub const HUB: &[Key] = &[
         "\"127.0.0.1:8787\"",
         "Where agents and the command line reach the hub. Keep it on loopback unless a proxy with TLS stands before it.",
     ),
-    key("max_body", "262144", "The longest request body that is read, in bytes."),
+    key("max_body", "262144", "The longest request body that the hub reads, in bytes."),
     key(
         "max_connections",
         "512",
-        "Connections to this address at once, at most 512, and at most half of the descriptors that the system lets the hub have. One agent \
-         has a fifth of them at most; what is over it is told to try again.",
+        "Connections to this address at once, at most 512, and at most half of the descriptors that the system lets the hub \
+         have. One agent may use a fifth of them; a connection over that is told to try again.",
     ),
-    key(
+    example(
         "allowlists",
         "\"messaging.json\"",
-        "A file of allowlists as other houses have it, {\"agent\": [\"slack:C0123ABC\", \"*\"]}, relative to this file: its entries are \
-         added to `allow`, and its agents need no section here. A name has dashes here where it has spaces there. No name \
-         may stand there twice.",
+        "A file of allowlists as other systems have it, {\"agent\": [\"slack:C0123ABC\", \"*\"]}, relative to this file: its \
+         entries are added to `allow`, and its agents need no section here. Where a name has spaces there, it has dashes here. \
+         No name may be in it twice.",
     ),
-    key(
+    example(
         "hosts",
         "[\"hub.example.org\"]",
-        "Names by which agents reach /mcp, where it is not by this machine's own: others are refused, so that no page in a browser gets in by a name of its own.",
+        "Names by which agents reach /mcp, besides this machine's own. Other names are refused, so that no web page can reach \
+         the hub through a name of its own.",
     ),
     key(
         "ttl",
         "\"24h\"",
-        "How long a message may try to arrive when its sender does not say, and the most that a sender may say.",
+        "How long the hub tries to deliver a message if its sender does not say, and the most that a sender may ask for.",
     ),
 ];
 
@@ -48,7 +50,7 @@ pub const QUEUE: &[Key] = &[
     key(
         "max_messages",
         "200000",
-        "Messages under way at once: accepted and not yet at their end. Over it, callers are told queue_full.",
+        "Messages under way at once: accepted and not ended. Over it, callers are told queue_full.",
     ),
     key(
         "max_bytes",
@@ -58,20 +60,17 @@ pub const QUEUE: &[Key] = &[
     key(
         "dedup",
         "\"30s\"",
-        "For how long the same message again, from the same agent to the same place, is answered with the first one's receipt \
-         and not sent; \"0s\" for not at all. A call with an Idempotency-Key says itself which are the same.",
+        "How long the same message from the same agent to the same place is not sent again, but answered with the first one's \
+         receipt; \"0s\" switches this off. It does not apply to calls with an Idempotency-Key.",
     ),
     key(
         "backup_every",
         "\"24h\"",
-        "Between two copies of the database, made in data_dir/backups while the hub runs; the first at its first start.",
+        "The time between two copies of the database. They are made in data_dir/backups while the hub runs, the first at its \
+         first start.",
     ),
     key("backups", "7", "Copies to keep. 0 makes none."),
-    key(
-        "retention",
-        "\"720h\"",
-        "How long a message is kept after its end, with its text and its reason, whatever the end was.",
-    ),
+    key("retention", "\"720h\"", "How long an ended message is kept, with its text and its reason."),
     key(
         "audit_retention",
         "\"8760h\"",
@@ -81,7 +80,7 @@ pub const QUEUE: &[Key] = &[
 
 /// `[files]`.
 pub const FILES: &[Key] = &[
-    key("max_size", "26214400", "Bytes of one file that goes along with a message."),
+    key("max_size", "26214400", "The largest file of a message, in bytes."),
     key(
         "max_together",
         "52428800",
@@ -100,7 +99,7 @@ pub const FILES: &[Key] = &[
          inbox needs it. Over it, callers are told queue_full.",
     ),
     key("url_timeout", "\"1m\"", "How long fetching a file from an address may take, redirects and all."),
-    key(
+    example(
         "allow_private_urls",
         "[\"nas.home\", \"192.168.1.0/24\"]",
         "Hosts and networks inside the house from which files may be fetched. All others must be public, at every redirect \
@@ -111,74 +110,83 @@ pub const FILES: &[Key] = &[
 /// `[broker]`.
 pub const BROKER: &[Key] = &[
     key("listen", "\"127.0.0.1:1883\"", "Where the embedded MQTT broker listens for companions."),
-    key(
+    example(
         "url",
         "\"mqtts://broker.home:8883\"",
-        "A broker that you run, in place of the embedded one. mqtts:// is secured by TLS, and the broker's certificate must be for \
-         this name; mqtt:// is not secured at all.",
+        "A broker that you run, instead of the embedded one. mqtts:// uses TLS, and the broker's certificate must be for this \
+         name; mqtt:// is not protected.",
     ),
-    key("user", "\"hub\"", "The hub's user name on that broker."),
-    key("password", "\"file:secrets/mqtt\"", "The hub's password on that broker."),
-    key(
+    example("user", "\"hub\"", "The hub's user name on that broker."),
+    example("password", "\"file:secrets/mqtt\"", "The hub's password on that broker."),
+    example(
         "ca",
         "\"broker-ca.pem\"",
-        "The authorities, and no others, that may have signed that broker's certificate: a PEM file, relative to this file. Without \
-         it, those that this machine trusts.",
+        "The only authorities that may sign that broker's certificate: a PEM file. Without this key, those that this machine \
+         trusts.",
     ),
-    key(
+    example(
         "cert",
         "\"hub.pem\"",
-        "The hub's own certificate on that broker, where that wants one: a PEM file with those up to its authority.",
+        "The hub's own certificate for that broker, if it asks for one: a PEM file with the chain up to its authority.",
     ),
-    key("key", "\"hub-key.pem\"", "That certificate's private key: a PEM file, readable by the hub alone."),
+    example(
+        "key",
+        "\"hub-key.pem\"",
+        "That certificate's private key: a PEM file, readable by the hub alone.",
+    ),
 ];
 
 /// `[agents.NAME]`.
 pub const AGENT: &[Key] = &[
-    key(
+    example(
         "allow",
         "[\"slack:C0123ABC\", \"telegram:-100123\"]",
-        "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. No entry, no send. A star stands for any address only by itself. An entry means a person or place, by each of their addresses that the platform knows as the same one. Judged again when a message leaves.",
+        "Targets that this agent may write to: \"channel:address\", \"channel:*\", or \"*\" for any. Without an entry nothing \
+         is sent. A star stands for any address only by itself. An entry means a person or place, under each address that the \
+         platform knows as theirs. It is evaluated again when a message leaves.",
     ),
-    key(
+    example(
         "hold",
         "[\"email:*\"]",
-        "Targets that it may write to, but outside their own conversation only after a person approved, whatever cross_context says. An entry that can match nothing is refused. With an entry on a channel, addresses there are held too while nobody can say whose they are. ada@example.org holds ada+shop@example.org.",
+        "Targets that it may write to, but outside their own conversation only after a person approved, whatever \
+         cross_context says. An entry that can match nothing is refused. If a channel has an entry, an address there is also \
+         held if nobody can say whose it is. ada@example.org holds ada+shop@example.org.",
     ),
     key(
         "cross_context",
         "\"hold\"",
-        "What happens to a message that leaves the conversation its turn came from: \"hold\" asks a person, \"allow\" sends, \"deny\" refuses.",
+        "What happens to a message that leaves the conversation its turn came from: \"hold\" asks a person, \"allow\" sends, \
+         \"deny\" refuses.",
     ),
     key("decorate", "true", "Puts \"[agent, from channel] \" before a message that leaves its conversation."),
-    key(
+    example(
         "accounts",
         "{ email = \"work\" }",
         "The only account that this agent writes from on a channel with several. A channel with one account needs no entry.",
     ),
-    key(
+    example(
         "attach_from",
         "\"/srv/engineer/out\"",
-        "The folder from which it attaches files by their path, relative to this file. Nothing outside of it, and no link, is \
-         followed. Without it the agent hands its files in. Where its path is a link, what that leads to \
-         when the configuration is read. A folder that has the hub's data, the configuration or a secret in it is refused.",
+        "The folder from which it attaches files by their path. Nothing outside of it is read, and no link is followed. \
+         Without this key the agent can only hand its files in. If the path itself is a link, it is resolved when the \
+         configuration is read. A folder that has the hub's data, the configuration or a secret in it is refused.",
     ),
     key(
         "allow_linked_files",
         "false",
-        "Attaches files of that folder that have other names too (hard links). Any of them may be elsewhere: who makes a link in the \
-         folder has a file from there sent.",
+        "Attaches files of that folder that have other names too (hard links). A link may lead to a file elsewhere: whoever \
+         can make links in the folder can have such a file sent.",
     ),
     key(
         "allow_other_owners",
         "false",
         "Attaches files of that folder that belong to another user than the folder does. Set it if several users put files there.",
     ),
-    key(
+    example(
         "attach_urls",
         "[\"files.example.org\", \"*.example.net\"]",
-        "Hosts from which it may have files fetched, \"*\" for any public one. What it asks a host for is a message too, \
-         and nobody is asked before it: no entry, no fetching.",
+        "Hosts from which it may have files fetched, \"*\" for any public one. A request to a host is a message too, and \
+         nobody approves it: without an entry nothing is fetched.",
     ),
     key(
         "blocks_only",
@@ -188,7 +196,7 @@ pub const AGENT: &[Key] = &[
     key(
         "per_minute",
         "600",
-        "How many messages it may hand in within a minute; 0 for as many as come. What is over it is refused.",
+        "How many messages it may submit in a minute; 0 for no limit. More are refused.",
     ),
 ];
 
@@ -196,37 +204,38 @@ pub const AGENT: &[Key] = &[
 pub const REPLY: &[Key] = &[key(
     "quiet",
     "[\"NO_REPLY\", \"HEARTBEAT_OK\"]",
-    "Words by which an agent says that there is nothing to say. A turn of nothing else sends nothing, and at either end of a text they \
-     are taken off.",
+    "Words by which an agent says that there is nothing to say. A turn of only such a word sends nothing. At the beginning or \
+     end of a longer text they are removed.",
 )];
 
 /// `[voice]`.
 pub const VOICE: &[Key] = &[
-    key("enabled", "true", "Whether anything is spoken. What may not be is sent as text."),
+    key("enabled", "true", "Whether anything is spoken. If not, it is sent as text."),
     key(
         "timeout",
         "\"30s\"",
         "How long speaking a text may take, at most 5m. Whoever asked waits for it; what takes longer is sent as text.",
     ),
     key("max_text", "4096", "The longest text that is spoken, in characters."),
-    key(
+    example(
         "url",
         "\"https://api.openai.com/v1\"",
-        "In place of those programs, a service that speaks as OpenAI's does: what stands before /audio/speech. Plain http only on \
-         this machine. What is to be spoken goes there before anybody has approved it.",
+        "A service with OpenAI's interface, instead of those programs: its address without /audio/speech. Plain http only on \
+         this machine. The words go there before anybody has approved them.",
     ),
-    key("token", "\"file:secrets/voice\"", "The bearer token that it wants, if any."),
+    example("token", "\"file:secrets/voice\"", "The bearer token that it wants, if any."),
     key("model", "\"tts-1\"", "Which of its models speaks."),
-    key(
+    example(
         "voice",
         "\"alloy\"",
-        "Whose voice: a name that the service knows, or one that espeak-ng knows (\"de\"; espeak-ng --voices lists them).",
+        "Whose voice: a name that the service knows (by default \"alloy\"), or one that espeak-ng knows (\"de\"; espeak-ng \
+         --voices lists them).",
     ),
-    key(
+    example(
         "command",
         "[\"/usr/local/bin/speak\", \"--slowly\"]",
-        "In place of both, a program of yours, by its absolute path, and its arguments, and then none of url, token, model and voice. \
-         It reads the text on its standard input, and writes Ogg Opus to its standard output, with exit status 0.",
+        "A program of yours instead of both, by its absolute path, and its arguments. It excludes url, token, model and \
+         voice. It reads the text on its standard input, and writes Ogg Opus to its standard output, with exit status 0.",
     ),
 ];
 
@@ -237,9 +246,9 @@ pub const APPROVAL: &[Key] = &[
     key(
         "allow_software_companion",
         "false",
-        "Pairs a companion that is a program on a computer (gatepost companion run), not a device with buttons of its own, and accepts its \
-         decisions. Whoever can read its keys there can approve: set it only if no agent runs as that user. When it is off again, \
-         those that are paired stay so, and decide nothing.",
+        "Pairs a companion that is a program on a computer (gatepost companion run), not a device with buttons of its own, \
+         and accepts its decisions. Whoever can read its keys there can approve: set it only if no agent runs as that user. If \
+         it is off again, paired ones stay paired and decide nothing.",
     ),
     key(
         "quorum",
@@ -250,8 +259,8 @@ pub const APPROVAL: &[Key] = &[
     key(
         "cards_per_hour",
         "20",
-        "How many messages of one agent people are asked about within an hour; 0 for as many as come. What is over it is held \
-         too, says so, and is asked about in its turn, as soon as the hour has room for it.",
+        "How many messages of one agent people are asked about within an hour; 0 for no limit. Messages over that are held \
+         too, and say so; people are asked about each in its turn, as soon as the hour has room.",
     ),
 ];
 
@@ -270,7 +279,7 @@ pub const HOOK: &[Key] = &[
         "How long it may take, at most 5m. A message_sending hook that takes longer fails its message, and a before_tool_call hook its \
          call: they are never skipped. Where a tool_result hook takes longer, the result goes as it was, and says so.",
     ),
-    key(
+    example(
         "command",
         "[\"/usr/local/bin/redact\", \"--strict\"]",
         "A program, by its absolute path, and its arguments. It reads a JSON object with id, agent, to, message and attachments on its \
@@ -279,26 +288,26 @@ pub const HOOK: &[Key] = &[
          reads hook, id, agent, tool, arguments and, on tool_result, result; it answers a rewrite with \"arguments\" or with a \
          \"result\", and may answer a result with {\"action\": \"annotate\", \"note\": \"...\"}.",
     ),
-    key(
+    example(
         "url",
         "\"http://127.0.0.1:9000/hook\"",
-        "In place of a program, an HTTP service that is posted the same object and answers the same, with status 200. The \
-         header Idempotency-Key is the message's id. Plain http only on this machine.",
+        "An HTTP service instead of a program. It is posted the same object and answers the same, with status 200. The header \
+         Idempotency-Key is the message's id. Plain http only on this machine.",
     ),
-    key(
+    example(
         "tools",
         "[\"message\", \"send_message\", \"reply\"]",
         "On before_tool_call and tool_result: the tools that it is asked about, of message, send_message, reply, receipt, cancel and \
          inbox; all of them without it. What POST /v1/messages takes is a call of message.",
     ),
     key("enabled", "true", "Whether it runs."),
-    key("token", "\"file:secrets/hook\"", "The bearer token that the service wants, if any."),
-    key(
+    example("token", "\"file:secrets/hook\"", "The bearer token that the service wants, if any."),
+    example(
         "builtin",
         "\"secrets\"",
-        "In place of both, the hub's own: \"secrets\" cancels a message with a token of the hub or a private key in its text, captions, \
-         file names or spoken words. \"guide\" (on = \"tool_result\") tells a model how to write for a channel, with a session's first use \
-         of it; it is there without a section, and a section of its own switches it off: enabled = false.",
+        "The hub's own, instead of both: \"secrets\" cancels a message with a token of the hub or a private key in its text, \
+         captions, file names or spoken words. \"guide\" (on = \"tool_result\") tells a model how to write for a channel, with \
+         a session's first use of it; it is there without a section, and a section of its own switches it off: enabled = false.",
     ),
 ];
 
@@ -308,3 +317,56 @@ pub const CONTEXTS: &[Key] = &[key(
     "\"24h\"",
     "How long an agent may answer in a conversation after the message that it answers.",
 )];
+
+/// A section of the file.
+#[derive(Debug, Clone, Copy)]
+pub struct Section {
+    /// Its name; `NAME` stands for one of the reader's own.
+    pub name: &'static str,
+    /// What it is about.
+    pub about: &'static str,
+    /// Its keys.
+    pub keys: &'static [Key],
+}
+
+const fn section(name: &'static str, about: &'static str, keys: &'static [Key]) -> Section {
+    Section { name, about, keys }
+}
+
+/// The sections, in the order of the file. The channels come behind them: see [`crate::channels::registry::KINDS`].
+pub const SECTIONS: &[Section] = &[
+    section("hub", "The hub itself: where its data is, and where it listens.", HUB),
+    section("queue", "Messages under way, and how long ended ones are kept.", QUEUE),
+    section("files", "Files that go along with messages.", FILES),
+    section("broker", "The MQTT broker, by which companions reach the hub.", BROKER),
+    section("approval", "Who decides about held messages, and until when.", APPROVAL),
+    section("contexts", "How long a conversation can be answered.", CONTEXTS),
+    section("reply", "What becomes of the text of an agent's turn.", REPLY),
+    section(
+        "voice",
+        "A voice, for voice messages in the words of an agent. Without this section espeak-ng and opusenc speak, if the machine has \
+         both when the hub starts (Debian: espeak-ng, opus-tools). Otherwise the words are sent as text.",
+        VOICE,
+    ),
+    section(
+        "book",
+        "Names for targets: an agent may write to \"ann\" instead of the target behind it. The allowlists count for that target, \
+         and whoever approves sees both.",
+        BOOK,
+    ),
+    section(
+        "agents.NAME",
+        "Agents. Each has a token (gatepost agent add NAME) and a section here; without a section it may send nothing. If a turn \
+         belongs to no conversation, such as a timer's or the shell's, all that it sends is cross-context.",
+        AGENT,
+    ),
+    section(
+        "hooks.NAME",
+        "Hooks, run in the order of their names, each on what the one before it left. A message that they rewrite is stored, \
+         judged, shown and sent as they left it.",
+        HOOK,
+    ),
+];
+
+/// `[book]`, whose keys are names that its reader chooses.
+const BOOK: &[Key] = &[example("ann", "\"local:ann\"", "The target behind a name of yours.")];

@@ -4,8 +4,8 @@
 //! neighbour: a misspelt `cross_context` that is quietly ignored is a message that quietly leaves. Secrets are pointers
 //! ([`crate::settings::secret`]).
 //!
-//! [`Config::load`] reads the [`sections`] and holds them against each other ([`mod@check`]); [`template`] writes the file
-//! that `gatepost init` gives a newcomer.
+//! [`Config::load`] reads the [`sections`] and holds them against each other ([`mod@check`]); [`template`] writes the files
+//! that `gatepost init` gives a newcomer, and `reference` the guide to all keys.
 
 mod address_book;
 mod attach_from;
@@ -16,9 +16,11 @@ mod entries;
 pub mod hooks;
 pub mod keys;
 pub mod locate;
+#[cfg(test)]
+mod reference;
 mod sections;
 mod span;
-mod template;
+pub mod template;
 mod unknown;
 pub mod voice;
 mod warnings;
@@ -32,7 +34,6 @@ use crate::settings::file::{FileError, read_text};
 pub use checked::{Checked, CheckedAgent};
 pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply};
 pub use span::Span;
-pub use template::template;
 
 /// The file looked for when none is named.
 pub const DEFAULT_FILE: &str = "gatepost.toml";

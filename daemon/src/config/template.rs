@@ -1,10 +1,10 @@
-//! The commented file that `gatepost init` writes.
+//! The files that `gatepost init` writes: a short one to begin with ([`SHORT`]), and one with every key ([`full`]).
 //!
-//! A line that begins with `#: ` is a setting that is switched off; without the mark it is valid as it stands.
+//! In the full one, a line that begins with `#: ` is a setting that is switched off; without the mark it is valid as it stands.
 
 use std::fmt::Write as _;
 
-use super::keys::{AGENT, APPROVAL, BROKER, CONTEXTS, FILES, HOOK, HUB, QUEUE, REPLY, VOICE};
+use super::keys::{HOOK, SECTIONS, Section};
 use crate::{
     channels::{account, registry::KINDS},
     settings::Key,
@@ -12,8 +12,11 @@ use crate::{
 
 const WIDTH: usize = 100;
 
-/// The whole file.
-pub fn template() -> String {
+/// What a first hub needs, and no more.
+pub const SHORT: &str = include_str!("first.toml");
+
+/// The file with every key and its explanation.
+pub fn full() -> String {
     let mut file = String::from(
         "# Gatepost: what may leave this house, and who is asked.\n\
          #\n\
@@ -26,59 +29,15 @@ pub fn template() -> String {
          #     (umask 077; mkdir -p secrets; cat > secrets/telegram)\n\
          # \"env:NAME\" is a variable of the hub's environment, \"credential:NAME\" one of systemd's credentials (LoadCredential=).\n\n",
     );
-    section(&mut file, "hub", HUB, true);
-    section(&mut file, "queue", QUEUE, true);
-    section(&mut file, "files", FILES, true);
-    section(&mut file, "broker", BROKER, true);
-    section(&mut file, "approval", APPROVAL, true);
-    section(&mut file, "contexts", CONTEXTS, true);
-    section(&mut file, "reply", REPLY, true);
-    comment(
-        &mut file,
-        "A voice, for voice messages in the words of an agent. Without a word here they are spoken by espeak-ng and opusenc, if this \
-         machine has both when the hub starts (Debian: espeak-ng, opus-tools); else what was to be spoken is sent as text.",
-    );
-    // A program goes with none of the keys that say more of a voice: it is shown, and not among what can be switched on.
-    let (program, keys): (Vec<Key>, Vec<Key>) = VOICE.iter().copied().partition(|key| key.name == "command");
-    shown(&mut file, program.iter());
-    section(&mut file, "voice", &keys, true);
-    comment(
-        &mut file,
-        "Names for targets: an agent may write to \"ann\" where it would write to the target behind it. The allowlists count for that \
-         target, and whoever approves sees both.",
-    );
-    file.push_str("[book]\n#: ann = \"local:ann\"\n\n");
-    comment(
-        &mut file,
-        "Agents. Each has a token (gatepost agent add NAME) and a section here; without a section it may send nothing. \
-         A turn in no conversation, such as a timer's or the shell's, crosses with everything that it sends.",
-    );
-    section(&mut file, "agents.engineer", AGENT, false);
-    comment(
-        &mut file,
-        "You, at the shell: gatepost send --as-operator. Yours are no agent's messages, so they cross freely.",
-    );
-    file.push_str("[agents.shell]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\n");
-    comment(
-        &mut file,
-        "Hooks: [hooks.NAME], run in the order of their names, each on what the one before it left. A message that they \
-         rewrite is stored, judged, shown and sent as they left it.",
-    );
-    for (name, way) in [("10-secrets", "builtin"), ("20-redact", "command"), ("30-archive", "url")] {
-        let keys: Vec<Key> = HOOK
-            .iter()
-            .filter(|key| {
-                !["builtin", "command", "url", "token", "tools"].contains(&key.name)
-                    || key.name == way
-                    || (way == "url" && key.name == "token")
-            })
-            .copied()
-            .collect();
-        section(&mut file, &format!("hooks.{name}"), &keys, false);
+    for Section { name, about, keys } in SECTIONS {
+        comment(&mut file, about);
+        match *name {
+            "voice" => voice(&mut file, keys),
+            "agents.NAME" => agents(&mut file, keys),
+            "hooks.NAME" => hooks(&mut file),
+            name => section(&mut file, name, keys, true),
+        }
     }
-    // It goes with hooks around a tool, and these are around a message.
-    shown(&mut file, HOOK.iter().filter(|key| key.name == "tools"));
-    file.push('\n');
     comment(&mut file, "Channels: [channels.CHANNEL.ACCOUNT], as many accounts as you like.");
     for kind in KINDS {
         let name = if kind.name == "local" { "home" } else { "work" };
@@ -86,6 +45,41 @@ pub fn template() -> String {
         section(&mut file, &format!("channels.{}.{name}", kind.name), &keys, kind.name == "local");
     }
     file
+}
+
+fn voice(file: &mut String, keys: &[Key]) {
+    // A program excludes the keys that describe a service's voice: it is shown, and not among what can be switched on.
+    let (program, keys): (Vec<Key>, Vec<Key>) = keys.iter().copied().partition(|key| key.name == "command");
+    shown(file, program.iter());
+    section(file, "voice", &keys, true);
+}
+
+fn agents(file: &mut String, keys: &[Key]) {
+    section(file, "agents.engineer", keys, false);
+    comment(
+        file,
+        "You, at the shell: gatepost send --as-operator. Your own messages are never cross-context.",
+    );
+    file.push_str("[agents.shell]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\n");
+}
+
+/// A hook of each sort: their keys exclude one another.
+fn hooks(file: &mut String) {
+    for (name, sort) in [("10-secrets", "builtin"), ("20-redact", "command"), ("30-archive", "url")] {
+        let keys: Vec<Key> = HOOK
+            .iter()
+            .filter(|key| {
+                !["builtin", "command", "url", "token", "tools"].contains(&key.name)
+                    || key.name == sort
+                    || (sort == "url" && key.name == "token")
+            })
+            .copied()
+            .collect();
+        section(file, &format!("hooks.{name}"), &keys, false);
+    }
+    // It goes with hooks around a tool, and these are around a message.
+    shown(file, HOOK.iter().filter(|key| key.name == "tools"));
+    file.push('\n');
 }
 
 fn section(file: &mut String, name: &str, keys: &[Key], on: bool) {

@@ -124,6 +124,28 @@ fn files_of_tls_go_with_a_broker_that_is_reached_by_tls() {
 }
 
 #[test]
+fn hub_and_broker_do_not_listen_at_one_address() {
+    for (hub, broker) in [
+        ("127.0.0.1:1883", "127.0.0.1:1883"),
+        ("0.0.0.0:1883", "127.0.0.1:1883"),
+        ("127.0.0.1:1883", "0.0.0.0:1883"),
+    ] {
+        let error =
+            parse(&format!("[hub]\nlisten = \"{hub}\"\n[broker]\nlisten = \"{broker}\"\n")).unwrap_err();
+        let wanted = format!("gatepost.toml:4: broker.listen: hub.listen is {hub} already");
+        assert!(error.to_string().starts_with(&wanted), "{error}");
+    }
+    for fine in [
+        "[hub]\nlisten = \"127.0.0.1:0\"\n[broker]\nlisten = \"127.0.0.1:0\"\n",
+        "[hub]\nlisten = \"127.0.0.1:1883\"\n[broker]\nlisten = \"127.0.0.2:1883\"\n",
+        // A broker elsewhere leaves its own address free.
+        "[hub]\nlisten = \"127.0.0.1:1883\"\n[broker]\nurl = \"mqtt://127.0.0.1\"\n",
+    ] {
+        parse(fine).unwrap_or_else(|error| panic!("{error}\n{fine}"));
+    }
+}
+
+#[test]
 fn a_quorum_that_can_never_be_met_is_refused_and_the_sentence_says_why() {
     for quorum in [0, 33, u32::MAX] {
         let error = parse(&format!("[approval]\nquorum = {quorum}\n")).unwrap_err().to_string();
@@ -138,30 +160,45 @@ fn a_quorum_that_can_never_be_met_is_refused_and_the_sentence_says_why() {
 }
 
 #[test]
+fn the_short_template_is_valid_and_short_and_names_the_full_one() {
+    let config = parse(template::SHORT).unwrap();
+    assert!(config.agents.contains_key("engineer") && config.agents.contains_key("shell"));
+    assert!(config.channels["local"].contains_key("home") && config.hooks.is_empty());
+    // What stands there is what holds without it, so that a reader may take any line away.
+    assert_eq!(config.hub.listen, Hub::default().listen);
+    assert_eq!(config.hub.data_dir, Hub::default().data_dir);
+    assert_eq!(config.broker.listen, Broker::default().listen);
+    assert_eq!(config.approval.terms(), Approval::default().terms());
+    assert!(!config.approval.allow_software_companion);
+    assert!(template::SHORT.contains("gatepost init --full"));
+    assert!((25..=35).contains(&template::SHORT.lines().count()));
+    assert!(template::SHORT.lines().all(|line| line.chars().count() <= 100));
+}
+
+#[test]
+fn the_short_template_is_valid_with_its_example_of_a_channel() {
+    let (before, example) = template::SHORT.split_once("# [channels.telegram.home]").unwrap();
+    let example: String =
+        example.lines().map(|line| format!("{}\n", line.trim_start_matches("# "))).collect();
+    let config = parse(&format!("{before}[channels.telegram.home]{example}")).unwrap();
+    assert!(config.channels["telegram"]["home"].contains_key("token"));
+}
+
+#[test]
 fn the_template_is_valid_and_names_every_key() {
-    let text = template();
+    let text = template::full();
     parse(&text).unwrap();
-    let tables = [
-        keys::HUB,
-        keys::QUEUE,
-        keys::FILES,
-        keys::BROKER,
-        keys::AGENT,
-        keys::VOICE,
-        keys::APPROVAL,
-        keys::CONTEXTS,
-        keys::HOOK,
-    ];
+    let tables = keys::SECTIONS.iter().map(|section| section.keys);
     let channels = crate::channels::registry::KINDS.iter().map(|kind| kind.keys);
     let channels = channels.chain([crate::channels::account::KEYS]);
-    for key in tables.into_iter().chain(channels).flatten() {
+    for key in tables.chain(channels).flatten() {
         assert!(text.contains(&format!("{} = ", key.name)), "{}", key.name);
     }
 }
 
 #[test]
 fn the_template_is_valid_with_every_commented_line_switched_on() {
-    let on: String = template()
+    let on: String = template::full()
         .lines()
         .map(|line| match line.strip_prefix("#: ") {
             Some(setting) => format!("{setting}\n"),
@@ -205,4 +242,43 @@ fn every_error_names_the_file_and_the_line_and_shows_no_secret_that_stands_there
     }
     let error = parse("[broker]\nuser = \"hub\"\npassword = \"pa55w0rd\"\n").unwrap_err().to_string();
     assert!(error.starts_with("gatepost.toml:3: ") && !error.contains("pa55w0rd"), "{error}");
+}
+
+/// A configuration as it is printed for programmers, without the lines on which its entries stand.
+fn debugged(text: &str) -> String {
+    let config = parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    format!("{:?}", Config { places: entries::Places::default(), ..config })
+}
+
+#[test]
+fn what_is_called_a_default_holds_without_being_written() {
+    let with_agent = "[agents.x]\n";
+    for section in keys::SECTIONS {
+        for key in section.keys {
+            let (name, base) = match section.name {
+                "agents.NAME" => ("agents.x", with_agent),
+                // Their keys go together, and the sort of one decides which others there are.
+                "hooks.NAME" => ("hooks.x", "[hooks.x]\non = \"message_sending\"\ncommand = [\"/bin/x\"]\n"),
+                name => (name, ""),
+            };
+            // A model is a service's: without a service it is an error, and with one it is its default.
+            if (section.name, key.name) == ("voice", "model") {
+                continue;
+            }
+            if section.name == "hooks.NAME" && !["timeout", "enabled"].contains(&key.name) {
+                continue;
+            }
+            let head = if base.is_empty() { format!("[{name}]\n") } else { base.to_owned() };
+            let written = format!("{head}{} = {}\n", key.name, key.value);
+            match key.is_default {
+                true => assert_eq!(debugged(&written), debugged(base), "{name}.{}", key.name),
+                // An example may need other keys beside it.
+                false => assert!(
+                    parse(&written).is_err() || debugged(&written) != debugged(base),
+                    "{name}.{}",
+                    key.name
+                ),
+            }
+        }
+    }
 }

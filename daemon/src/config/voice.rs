@@ -75,7 +75,7 @@ impl Voice {
     }
 
     /// Who speaks, or what is wrong with it.
-    pub(super) fn speaks(&self) -> Result<Speaks, &'static str> {
+    pub fn speaks(&self) -> Result<Speaks, &'static str> {
         if self.timeout.0 > LONGEST {
             return Err("timeout is at most 5m");
         }

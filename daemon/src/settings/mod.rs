@@ -13,6 +13,8 @@ pub struct Key {
     pub name: &'static str,
     /// Its default, or an example where there is no default, as TOML.
     pub value: &'static str,
+    /// Whether that is its default.
+    pub is_default: bool,
     /// What it does, in a sentence or two.
     pub doc: &'static str,
     /// What it says of an account's identity.
@@ -47,9 +49,14 @@ impl Key {
     }
 }
 
-/// Shorthand for tables of keys.
+/// A key with its default.
 pub const fn key(name: &'static str, value: &'static str, doc: &'static str) -> Key {
-    Key { name, value, doc, identity: Identifies::Whole }
+    Key { name, value, is_default: true, doc, identity: Identifies::Whole }
+}
+
+/// A key without a default, with an example.
+pub const fn example(name: &'static str, value: &'static str, doc: &'static str) -> Key {
+    Key { is_default: false, ..key(name, value, doc) }
 }
 
 /// Whether a text can name an agent, a token or an account.

@@ -19,6 +19,8 @@ use clap::Parser;
 enum Chore {
     /// Write the companion's golden screens and images, and the link's wire fixtures, anew. Look at them before you commit.
     Golden,
+    /// Write `daemon/docs/configuration.md` anew, from the tables of keys.
+    ConfigurationMd,
     /// Build the companion's firmware for a board, and compare its size with the budget.
     Firmware {
         /// The board.
@@ -46,6 +48,7 @@ enum Chore {
 fn main() -> Result<()> {
     match Chore::parse() {
         Chore::Golden => golden(),
+        Chore::ConfigurationMd => configuration_md(),
         Chore::Firmware { board } => firmware::build(board).map(|_| ()),
         Chore::Lint { board } => firmware::lint(board),
         Chore::Image { board } => firmware::image(board).map(|_| ()),
@@ -54,16 +57,27 @@ fn main() -> Result<()> {
     }
 }
 
-/// The tests that write fail on purpose; those that compare afterwards must not.
 fn golden() -> Result<()> {
-    for (package, tests) in [("gatepost-companion", "golden"), ("gatepost-link", "wire")] {
-        let tests = ["test", "--package", package, "--lib", tests];
-        let written = cargo().args(tests).env("GATEPOST_GOLDEN", "write").current_dir(root()).output()?;
-        ensure!(!written.status.success(), "{package} did not write: has GATEPOST_GOLDEN another name?");
-        run(cargo().args(tests))?;
-    }
-    let folders = ["firmware/core/tests/golden", "shared/link/fixtures"];
-    run(Command::new("git").args(["--no-pager", "status", "--short", "--"]).args(folders))
+    write_anew(&["--package", "gatepost-companion", "--lib", "golden"])?;
+    write_anew(&["--package", "gatepost-link", "--lib", "wire"])?;
+    show_changes(&["firmware/core/tests/golden", "shared/link/fixtures"])
+}
+
+fn configuration_md() -> Result<()> {
+    write_anew(&["--package", "gatepost", "--lib", "the_guide_to_the_configuration"])?;
+    show_changes(&["daemon/docs/configuration.md"])
+}
+
+/// Has tests write what they compare, then has them compare it. The first run fails on purpose, the second must not.
+fn write_anew(tests: &[&str]) -> Result<()> {
+    let written =
+        cargo().arg("test").args(tests).env("GATEPOST_GOLDEN", "write").current_dir(root()).output()?;
+    ensure!(!written.status.success(), "{tests:?} did not write: has GATEPOST_GOLDEN another name?");
+    run(cargo().arg("test").args(tests))
+}
+
+fn show_changes(paths: &[&str]) -> Result<()> {
+    run(Command::new("git").args(["--no-pager", "status", "--short", "--"]).args(paths))
 }
 
 fn run(command: &mut Command) -> Result<()> {

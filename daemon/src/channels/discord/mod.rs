@@ -58,12 +58,12 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::{action::Action, attachment::Attachment},
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, example, key, secret::SecretSource},
 };
 
 /// `[channels.discord.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key(
+    example(
         "token",
         "\"file:secrets/discord\"",
         "The bot's token, from the developer portal. A new one in its place is read when the old one is refused.",

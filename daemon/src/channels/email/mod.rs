@@ -40,12 +40,12 @@ use super::{
 };
 use crate::{
     files::kept::Kept,
-    settings::{Key, file::read, key, secret::SecretSource},
+    settings::{Key, example, file::read, key, secret::SecretSource},
 };
 
 /// `[channels.email.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key(
+    example(
         "host",
         "\"mail.example.org\"",
         "The mail server that takes your outgoing mail. Its certificate must bear this name.",
@@ -56,28 +56,28 @@ pub const KEYS: &[Key] = &[
         "\"starttls\"",
         "\"starttls\" asks for TLS after the greeting and refuses to go on without it, \"implicit\" speaks TLS from the first byte.",
     ),
-    key(
+    example(
         "from",
         "\"Gatepost <hub@example.org>\"",
         "Whom the mail comes from. The server must let this account send as it.",
     ),
-    key(
+    example(
         "user",
         "\"hub@example.org\"",
         "The name to log in with. Leave it and password out for a server that lets this house send without.",
     ),
-    key(
+    example(
         "password",
         "\"file:secrets/email\"",
         "The password to log in with. A new one in its place is read when the old one is refused.",
     )
     .no_identity(),
-    key(
+    example(
         "ca_file",
         "\"/etc/ssl/home-ca.pem\"",
         "A further certificate authority to trust (PEM), for a mail server with a certificate of your own.",
     ),
-    key(
+    example(
         "hello_name",
         "\"hub.example.org\"",
         "The name this hub greets the server with. By default an address, which submission servers accept.",

@@ -43,23 +43,23 @@ use super::{
 };
 use crate::{
     message::action::Action,
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, example, key, secret::SecretSource},
 };
 
 /// `[channels.googlechat.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key(
+    example(
         "key",
         "\"file:secrets/googlechat.json\"",
         "The key file (JSON) of the service account of your Chat app, which has to be a member of the spaces that it writes to. A new one in its place is read when the old one is refused. Either this or webhook.",
     ).identity_in(key::email_of),
-    key(
+    example(
         "webhook",
         "\"file:secrets/googlechat-webhook\"",
         "An incoming webhook's address, key and token and all: it writes to its one space, texts and cards, and changes nothing. Either this or key.",
     ).identity_in(without_query),
     key("base_url", "\"https://chat.googleapis.com\"", "The Chat API's address."),
-    key(
+    example(
         "token_url",
         "\"https://oauth2.googleapis.com/token\"",
         "Where the service account gets its access tokens; by default what its key file says.",

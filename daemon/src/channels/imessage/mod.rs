@@ -39,29 +39,29 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, example, key, secret::SecretSource},
 };
 
 /// `[channels.imessage.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
     key("kind", "\"bluebubbles\"", "\"bluebubbles\": a BlueBubbles server. \"imsg\": the program imsg."),
-    key(
+    example(
         "url",
         "\"https://mac.example.org:1234\"",
         "BlueBubbles: its address. With http:// its password crosses the network unprotected.",
     ),
-    key("password", "\"file:secrets/bluebubbles\"", "BlueBubbles: the server's password.").no_identity(),
+    example("password", "\"file:secrets/bluebubbles\"", "BlueBubbles: the server's password.").no_identity(),
     key(
         "private_api",
         "true",
         "BlueBubbles: whether its Private API is set up. Replies, reactions, edits, removals and effects need it.",
     ).no_identity(),
-    key(
+    example(
         "command",
         "[\"/opt/homebrew/bin/imsg\"]",
         "imsg: the program, 0.9.0 or later, best 0.14.0; and arguments that come first.",
     ),
-    key(
+    example(
         "ssh",
         "[\"ssh\", \"-o\", \"BatchMode=yes\", \"-o\", \"ConnectTimeout=10\", \"me@mac.local\"]",
         "imsg: what brings the command to the Mac, where the hub runs elsewhere. Files cannot go that way.",

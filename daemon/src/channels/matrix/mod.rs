@@ -40,17 +40,17 @@ use crate::{
     files::kept::Kept,
     message::action::Action,
     render::{Flavour, Part},
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, example, key, secret::SecretSource},
 };
 
 /// `[channels.matrix.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key(
+    example(
         "homeserver",
         "\"https://matrix.example.org\"",
         "The homeserver's address for clients. With http:// the token and every message cross the network unprotected: for a server on this machine only.",
     ),
-    key(
+    example(
         "token",
         "\"file:secrets/matrix\"",
         "The access token of the account, from a login of its own: the server recognises a resent message by the login's device.",

@@ -43,17 +43,17 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    settings::{Key, key},
+    settings::{Key, example},
 };
 
 /// `[channels.signal.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key(
+    example(
         "url",
         "\"http://127.0.0.1:8080\"",
         "Where signal-cli listens: signal-cli daemon --http 127.0.0.1:8080, without -a. It asks nobody who they are, so let it listen on this machine only.",
     ),
-    key("account", "\"+4915112345678\"", "The account's number, as signal-cli listAccounts shows it."),
+    example("account", "\"+4915112345678\"", "The account's number, as signal-cli listAccounts shows it."),
 ];
 
 /// signal-cli reads no text of JSON that is longer than 20,000,000 characters (Jackson's `StreamReadConstraints`; 0.13.19

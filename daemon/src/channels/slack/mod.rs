@@ -45,12 +45,12 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, example, key, secret::SecretSource},
 };
 
 /// `[channels.slack.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key(
+    example(
         "token",
         "\"file:secrets/slack\"",
         "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer, and in which thread a message is, channels:history, groups:history and im:history; im:read to know whose a direct conversation (D…) is, which is held where an agent has a `hold` entry and nobody knows; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",

@@ -50,17 +50,17 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::action::Action,
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, example, key, secret::SecretSource},
 };
 
 /// `[channels.teams.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key(
+    example(
         "app_id",
         "\"00000000-0000-0000-0000-000000000000\"",
         "The bot's application (client) id in Microsoft Entra. Either this, with secret, or webhook.",
     ),
-    key("secret", "\"file:secrets/teams\"", "A client secret of the application.").no_identity(),
+    example("secret", "\"file:secrets/teams\"", "A client secret of the application.").no_identity(),
     key(
         "tenant",
         "\"botframework.com\"",
@@ -77,7 +77,7 @@ pub const KEYS: &[Key] = &[
         "\"https://login.botframework.com/v1/.well-known/openidconfiguration\"",
         "Where the keys are named by which Teams is believed when it tells what became of a file that was offered. Government clouds have others.",
     ).no_identity(),
-    key(
+    example(
         "webhook",
         "\"file:secrets/teams-webhook\"",
         "The address of a workflow that posts what it gets into a chat or channel: texts and cards to that one place, which is called `webhook` here.",

@@ -38,12 +38,12 @@ use super::{
 use crate::{
     files::kept::Kept,
     message::{action::Action, attachment::Attachment, operation::Operation},
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, example, key, secret::SecretSource},
 };
 
 /// `[channels.telegram.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key(
+    example(
         "token",
         "\"file:secrets/telegram\"",
         "The bot's token, from @BotFather. A new one in its place is read when the old one is refused.",

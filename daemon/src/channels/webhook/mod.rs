@@ -26,18 +26,18 @@ use super::{
 };
 use crate::{
     message::MessageId,
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, example, secret::SecretSource},
 };
 
 /// `[channels.webhook.ACCOUNT]`.
 pub const KEYS: &[Key] = &[
-    key("url", "\"https://example.org/hooks/gatepost\"", "Where messages are posted to."),
-    key(
+    example("url", "\"https://example.org/hooks/gatepost\"", "Where messages are posted to."),
+    example(
         "secret",
         "\"file:secrets/webhook\"",
         "What they are signed with, as Standard Webhooks has it: whsec_ and the base64 of 24 to 64 bytes. The receiver has the same.",
     ).no_identity(),
-    key(
+    example(
         "old_secrets",
         "[\"file:secrets/webhook-old\"]",
         "Up to 4 more secrets, with which every message is signed too while receivers move to a new one.",

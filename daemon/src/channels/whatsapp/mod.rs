@@ -48,7 +48,7 @@ use crate::{
     files::kept::Kept,
     message::action::Action,
     render::Flavour,
-    settings::{Key, key, secret::SecretSource},
+    settings::{Key, example, key, secret::SecretSource},
 };
 
 /// `[channels.whatsapp.ACCOUNT]`.
@@ -58,24 +58,24 @@ pub const KEYS: &[Key] = &[
         "\"cloud\"",
         "\"cloud\": Meta's Cloud API. \"evolution\": an Evolution API (version 2) with a phone's session. \"hybrid\": the first, or the second while the first is not ready.",
     ),
-    key("phone_number_id", "\"106540352242922\"", "Cloud API: the number's id, not the number itself."),
-    key("token", "\"file:secrets/whatsapp\"", "Cloud API: a system user's access token.").no_identity(),
+    example("phone_number_id", "\"106540352242922\"", "Cloud API: the number's id, not the number itself."),
+    example("token", "\"file:secrets/whatsapp\"", "Cloud API: a system user's access token.").no_identity(),
     key("graph_url", "\"https://graph.facebook.com/v24.0\"", "Cloud API: its address, with the version."),
-    key(
+    example(
         "template",
         "\"update\"",
         "Cloud API: a template with one variable, which takes a short text's place where more than 24 hours have passed since the person wrote. Without it such a message fails.",
     ).no_identity(),
     key("template_language", "\"en\"", "Cloud API: the template's language.").no_identity(),
-    key("evolution_url", "\"http://127.0.0.1:8080\"", "Evolution API: its address."),
-    key("instance", "\"home\"", "Evolution API: the instance's name."),
-    key("api_key", "\"file:secrets/evolution\"", "Evolution API: the instance's key.").no_identity(),
-    key(
+    example("evolution_url", "\"http://127.0.0.1:8080\"", "Evolution API: its address."),
+    example("instance", "\"home\"", "Evolution API: the instance's name."),
+    example("api_key", "\"file:secrets/evolution\"", "Evolution API: the instance's key.").no_identity(),
+    example(
         "app_secret",
         "\"file:secrets/whatsapp-app\"",
         "Cloud API: the app's secret, by which the status notifications are believed that Meta sends to /v1/platform/whatsapp/ACCOUNT. They tell what became of a message whose answer was lost.",
     ).no_identity(),
-    key(
+    example(
         "verify_token",
         "\"file:secrets/whatsapp-verify\"",
         "Cloud API: the word that you give to Meta with that address, by which it proves that it is yours.",

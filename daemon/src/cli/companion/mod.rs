@@ -115,7 +115,14 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     print_note!(
         "If the companion shows this number, hold its Approve button and type yes. Or type the number that it shows:"
     );
-    let typed = tokio::task::spawn_blocking(typed).await.map_err(Failed::refused)?;
+    let typed = tokio::select! {
+        typed = tokio::task::spawn_blocking(typed) => typed.map_err(Failed::refused)?,
+        // The hub must hear of it: it would wait for an answer, and nobody else could pair meanwhile.
+        _ = tokio::signal::ctrl_c() => {
+            print_note!("stopped");
+            String::new()
+        }
+    };
     let same = typed.eq_ignore_ascii_case("yes") || typed.replace(' ', "") == code;
     let body = Some(json!({"same": same, "name": name}));
     let path = format!("/v1/pairing/{}", escaped(&code));

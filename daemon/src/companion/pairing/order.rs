@@ -33,8 +33,10 @@ pub enum PairError {
     /// The person at the device said no.
     #[error("the person at the device said that the number is another one: somebody may stand between")]
     Declined,
-    /// The person at the hub said no.
-    #[error("nothing was paired: the number at the device is another one, so somebody may stand between")]
+    /// The person at the hub said no, or stopped.
+    #[error(
+        "nothing was paired: nobody said that the number at the device is the same; if it was another one, somebody may stand between"
+    )]
     Refused,
     /// The number given is not the one shown.
     #[error("no companion waits for this number")]
