@@ -3,6 +3,7 @@
 //! One scenario for every broker. What the person saw is compared with what arrived by way of the stored rows: screen,
 //! approval document, stored request, inbox.
 
+use gatepost::channels::envelope::Envelope;
 use std::fmt::Write as _;
 
 use anyhow::{Context as _, Result, ensure};
@@ -107,7 +108,7 @@ pub fn arrived_as_shown(fixture: &TestHub, sent: &Value, seen: &Seen, address: &
     for ((part, arrived), receipt) in
         parts.iter().zip(&arrived).zip(sent["parts"].as_array().context("receipts")?)
     {
-        let wire: Value = serde_json::from_str(&part.request)?;
+        let wire: Value = Envelope::read(&part.request)?.request;
         ensure!(wire["text"] == arrived["text"], "{wire} was sent, and {arrived} arrived");
         ensure!(receipt["state"] == "confirmed", "{receipt}");
         ensure!(

@@ -1,5 +1,6 @@
 //! Discord, played by a mock that holds every body against the schemas that Discord publishes.
 
+use gatepost::channels::envelope::Envelope;
 use std::{fs, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
@@ -209,7 +210,7 @@ async fn an_approved_message_arrives_in_the_channel_as_it_was_shown_and_signed()
     let bodies = posted(&mock, "200")?;
     ensure!(bodies.len() == parts.len(), "{bodies:#?}");
     for (part, body) in parts.iter().zip(bodies) {
-        let mut wire: Value = serde_json::from_str(&part.request)?;
+        let mut wire = Envelope::read(&part.request)?.request;
         let mut wire = wire["request"]["body"].take();
         wire["nonce"] = body["nonce"].clone();
         wire["enforce_nonce"] = json!(true);

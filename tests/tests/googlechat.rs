@@ -1,5 +1,6 @@
 //! Every request that becomes a message on Google Chat, read by Google's own library; and one through a whole hub.
 
+use gatepost::channels::envelope::Envelope;
 use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
@@ -89,9 +90,9 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
             index: 0,
             of: 1,
         };
-        wires.push(adapter.compose(&outgoing(None, &all)));
-        wires.push(adapter.compose(&outgoing(Some("spaces/AAAA/threads/T"), Extras::NONE)));
-        wires.push(adapter.compose(&outgoing(Some("tea"), Extras::NONE)));
+        wires.push(adapter.plan(&outgoing(None, &all))?.request);
+        wires.push(adapter.plan(&outgoing(Some("spaces/AAAA/threads/T"), Extras::NONE))?.request);
+        wires.push(adapter.plan(&outgoing(Some("tea"), Extras::NONE))?.request);
     }
     let rules = adapter.capabilities().polls.context("polls")?;
     let part = render::render(&render::parse("**New**"), &adapter.flavour())?.remove(0);
@@ -114,7 +115,7 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
             operation: &operation,
             part: Some(&part),
         };
-        wires.push(adapter.compose_operation(&op).context("it can do that")?);
+        wires.push(adapter.plan_operation(&op, None).context("it can do that")??.request);
     }
     let lines = |messages: &[Value]| -> Vec<Value> {
         messages
@@ -164,7 +165,7 @@ async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() ->
     let took = google.heard();
     ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
     let body = took[0].json();
-    let wire: Value = serde_json::from_str(&parts[0].request)?;
+    let wire: Value = Envelope::read(&parts[0].request)?.request;
     ensure!(body == wire["message"] && body["thread"]["threadKey"] == "tea", "{body}");
     ensure!(took[0].query.contains("&messageReplyOption=REPLY_MESSAGE_OR_FAIL"), "{:?}", took[0]);
     ensure!(text(&body, "text").contains("*oven*") && !text(&body, "text").contains("<users/all>"), "{body}");
@@ -196,7 +197,7 @@ async fn all_that_an_app_can_do_in_its_space_is_done_there_and_once() -> Result<
     let seen = fixture.decide(Verdict::Approve).await?;
     let sent = engineer.ended(text(&held, "id"), "sent")?;
     let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
-    let wire: Value = serde_json::from_str(&parts[0].request)?;
+    let wire: Value = Envelope::read(&parts[0].request)?.request;
     ensure!(made(&google) == [wire["message"].clone()], "{wire}");
 
     let agent = fixture.agent("courier").await?;

@@ -1,5 +1,6 @@
 //! iMessage with a mock of BlueBubbles and a program that stands for `imsg`: neither runs without a Mac.
 
+use gatepost::channels::envelope::Envelope;
 use std::{fs, path::Path};
 
 use anyhow::{Result, ensure};
@@ -12,7 +13,7 @@ use gatepost_tests::{
         imsg::{self, Version},
     },
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 const AGENTS: &str = "
 [agents.engineer]
@@ -48,7 +49,7 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     let heard: Vec<_> = all.iter().filter(|request| request.json()["message"].is_string()).collect();
     ensure!(heard.len() == parts.len(), "{} requests for {} parts", heard.len(), parts.len());
     for (part, request) in parts.iter().zip(heard) {
-        let (wire, body) = (serde_json::from_str::<Value>(&part.request)?, request.json());
+        let (wire, body) = (Envelope::read(&part.request)?.request, request.json());
         ensure!(wire["body"]["message"] == body["message"] && body["tempGuid"] == part.key, "{body}");
     }
 

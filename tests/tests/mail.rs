@@ -1,5 +1,6 @@
 //! The main job by e-mail, with Postfix and Dovecot, read back through IMAP.
 
+use gatepost::channels::envelope::Envelope;
 use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
@@ -52,7 +53,7 @@ async fn an_approved_message_arrives_in_the_mailbox_and_a_denied_one_does_not() 
     let parts = main_job::shown_and_signed(&fixture, id, &seen)?;
     ensure!(parts.len() == 1, "a mail is not split");
     let arrived = mail.wait_for_inbox("anna", 1)?.remove(0);
-    is_the_mail(&arrived, &sent, &serde_json::from_str(&parts[0].request)?, &parts[0].key)?;
+    is_the_mail(&arrived, &sent, &Envelope::read(&parts[0].request)?.request, &parts[0].key)?;
 
     let held = agent.send(&json!({"to": "email:anna@hub.test", "message": "The door code is 4711."}))?;
     fixture.decide(Verdict::Deny).await?;

@@ -1,5 +1,6 @@
 //! The main job on Matrix, with Synapse, read back through the server's own API.
 
+use gatepost::channels::envelope::Envelope;
 use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
@@ -121,7 +122,7 @@ fn arrived(
     ensure!(events.len() == parts.len(), "{} events for {} parts: {events:#?}", events.len(), parts.len());
     let receipts = sent["parts"].as_array().context("receipts")?;
     for ((part, event), receipt) in parts.iter().zip(&events).zip(receipts) {
-        let wire: Value = serde_json::from_str(&part.request)?;
+        let wire: Value = Envelope::read(&part.request)?.request;
         ensure!(event["content"] == wire["content"], "{wire} was sent, and {event} arrived");
         ensure!(event["sender"] == "@gatepost:hub.test", "{event}");
         ensure!(receipt["state"] == "confirmed" && receipt["platform_id"] == event["event_id"], "{receipt}");
@@ -143,9 +144,9 @@ async fn a_part_that_is_delivered_again_under_its_key_is_one_event() -> Result<(
     let (_, adapter) = accounts.pick("matrix", None)?;
     let wire = |body: &str| json!({"room": server.room, "type": "m.room.message", "content": {"msgtype": "m.text", "body": body}});
     let (one, other) = (PartKey("1".repeat(32)), PartKey("2".repeat(32)));
-    let first = adapter.deliver(&wire("once"), &one).await?;
-    let again = adapter.deliver(&wire("once"), &one).await?;
-    let next = adapter.deliver(&wire("once"), &other).await?;
+    let first = adapter.read(&wire("once")).deliver(&one).await?.id;
+    let again = adapter.read(&wire("once")).deliver(&one).await?.id;
+    let next = adapter.read(&wire("once")).deliver(&other).await?.id;
     ensure!(first == again && first != next, "{first} {again} {next}");
     let messages = server.messages()?;
     let ids: Vec<&str> = messages.iter().map(|event| text(event, "event_id")).collect();

@@ -1,5 +1,6 @@
 //! Signal: with the real signal-cli, which has no account here and says so, and with a mock that has one.
 
+use gatepost::channels::envelope::Envelope;
 use std::sync::{PoisonError, atomic::Ordering};
 
 use anyhow::{Result, ensure};
@@ -107,7 +108,7 @@ async fn an_approved_message_arrives_as_it_was_shown_and_a_denied_one_does_not()
     let heard = done(&server);
     ensure!(heard.len() == parts.len(), "{} requests for {} parts", heard.len(), parts.len());
     for (n, (part, call)) in parts.iter().zip(&heard).enumerate() {
-        let wire = serde_json::from_str::<Value>(&part.request)?;
+        let wire = Envelope::read(&part.request)?.request;
         ensure!(wire["method"] == call["method"] && wire["params"] == call["params"], "{wire} and {call}");
         let id = (signal::BEGINS + n as u64).to_string();
         ensure!(text(&sent["parts"][n], "platform_id") == id, "{sent}");

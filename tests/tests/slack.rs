@@ -1,5 +1,6 @@
 //! The main job on Slack, with `emulate`, read back through the Web API; its blocks with Slack's own library.
 
+use gatepost::channels::envelope::Envelope;
 use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
@@ -106,7 +107,7 @@ async fn an_approved_message_arrives_in_the_channel_once_and_a_denied_one_does_n
     let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     let messages = server.slack.messages(&server.kitchen)?;
     ensure!(messages.len() == 1 && parts.len() == 1, "{messages:#?}");
-    let wire: Value = serde_json::from_str(&parts[0].request)?;
+    let wire: Value = Envelope::read(&parts[0].request)?.request;
     let first = &messages[0];
     ensure!(first["text"] == wire["body"]["text"], "{wire} was sent, and {first} arrived");
     ensure!(text(first, "text").contains("&lt;!channel&gt;"), "{first}");
@@ -166,7 +167,7 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
     let (_folder, adapter) = server.adapter()?;
     let kitchen = server.kitchen.as_str();
     let hello = part("Hello", &*adapter)?;
-    let id = adapter.deliver(&adapter.compose(&outgoing(kitchen, &hello)), &key()).await?;
+    let id = adapter.read(&adapter.plan(&outgoing(kitchen, &hello))?.request).deliver(&key()).await?.id;
     let new = part("**New**", &*adapter)?;
     let op = |operation: Operation| {
         let op = OperationRequest {
@@ -177,7 +178,7 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
             operation: &operation,
             part: Some(&new),
         };
-        adapter.compose_operation(&op).context("it can do that")
+        anyhow::Ok(adapter.plan_operation(&op, None).context("it can do that")??.request)
     };
     let message = || id.clone();
     let look = || -> Result<Value> { Ok(server.slack.thread(kitchen, &id)?.remove(0)) };
@@ -185,11 +186,11 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
 
     // Twice each: what is asked for again, such as after a lost answer, changes nothing.
     for _ in 0..2 {
-        ensure!(adapter.deliver(&op(react(false))?, &key()).await? == id);
+        ensure!(adapter.read(&op(react(false))?).deliver(&key()).await?.id == id);
     }
     ensure!(look()?["reactions"][0]["name"] == "+1" && look()?["reactions"][0]["count"] == 1, "{}", look()?);
     for _ in 0..2 {
-        adapter.deliver(&op(react(true))?, &key()).await?;
+        adapter.read(&op(react(true))?).deliver(&key()).await?.id;
     }
     ensure!(look()?["reactions"].is_null(), "{}", look()?);
     let pins = || -> Result<usize> {
@@ -201,13 +202,13 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
     {
         let wire = op(operation)?;
         for _ in 0..2 {
-            adapter.deliver(&wire, &key()).await?;
+            adapter.read(&wire).deliver(&key()).await?.id;
         }
         ensure!(pins()? == pinned);
     }
-    adapter.deliver(&op(Operation::Edit { message: message() })?, &key()).await?;
+    adapter.read(&op(Operation::Edit { message: message() })?).deliver(&key()).await?.id;
     ensure!(look()?["text"] == "*New*", "{}", look()?);
-    adapter.deliver(&op(Operation::Presence { status: Presence::Away, text: None })?, &key()).await?;
+    adapter.read(&op(Operation::Presence { status: Presence::Away, text: None })?).deliver(&key()).await?.id;
     let poll = Poll {
         question: "Tea?".into(),
         options: vec!["Yes".into(), "No".into()],
@@ -215,13 +216,16 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
         seconds: None,
         anonymous: None,
     };
-    adapter.deliver(&op(Operation::Poll(poll))?, &key()).await?;
-    let thread =
-        adapter.deliver(&op(Operation::Thread { name: "Plans".into(), message: None })?, &key()).await?;
+    adapter.read(&op(Operation::Poll(poll))?).deliver(&key()).await?.id;
+    let thread = adapter
+        .read(&op(Operation::Thread { name: "Plans".into(), message: None })?)
+        .deliver(&key())
+        .await?
+        .id;
     ensure!(text(&server.slack.thread(kitchen, &thread)?[0], "text").starts_with("*Plans*\n"));
-    adapter.deliver(&op(Operation::Delete { message: message() })?, &key()).await?;
+    adapter.read(&op(Operation::Delete { message: message() })?).deliver(&key()).await?.id;
     ensure!(!server.slack.messages(kitchen)?.iter().any(|left| left["ts"] == id.as_str()));
-    let again = adapter.deliver(&op(Operation::Delete { message: message() })?, &key()).await;
+    let again = adapter.read(&op(Operation::Delete { message: message() })?).deliver(&key()).await;
     ensure!(matches!(&again, Err(Failure::Permanent(why)) if why.contains("message_not_found")), "{again:?}");
     Ok(())
 }
@@ -270,7 +274,8 @@ async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_di
     let (_folder, adapter) = server.adapter()?;
     let hello = part("Hello", &*adapter)?;
     let anna = server.slack.user("anna")?;
-    let root = adapter.deliver(&adapter.compose(&outgoing(&server.kitchen, &hello)), &key()).await?;
+    let root =
+        adapter.read(&adapter.plan(&outgoing(&server.kitchen, &hello))?.request).deliver(&key()).await?.id;
     // More than a page's worth of others.
     for n in 0..40 {
         let other = json!({ "channel": server.kitchen, "text": format!("other {n}") });
@@ -281,17 +286,18 @@ async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_di
         (server.kitchen.as_str(), Some(root.as_str())),
         (anna.as_str(), None),
     ] {
-        let wire = adapter.compose(&OutgoingPart { thread, ..outgoing(address, &hello) });
-        ensure!(adapter.redelivery(&wire) == Redelivery::Ask);
+        let wire =
+            adapter.read(&adapter.plan(&OutgoingPart { thread, ..outgoing(address, &hello) })?.request);
+        ensure!(wire.redelivery() == Redelivery::Ask);
         let (lost, never) = (key(), key());
-        let id = adapter.deliver(&wire, &lost).await?;
+        let id = wire.deliver(&lost).await?.id;
         for n in 0..20 {
             let other =
                 json!({ "channel": server.kitchen, "text": format!("later {n}"), "thread_ts": thread });
             server.slack.call("chat.postMessage", Slack::ANNA, &other)?;
         }
-        ensure!(adapter.find(&wire, &Attempt::new(&lost, 0)).await? == Some(id), "{address} {thread:?}");
-        ensure!(adapter.find(&wire, &Attempt::new(&never, 0)).await?.is_none(), "{address} {thread:?}");
+        ensure!(wire.find(&Attempt::new(&lost, 0)).await? == Some(id), "{address} {thread:?}");
+        ensure!(wire.find(&Attempt::new(&never, 0)).await?.is_none(), "{address} {thread:?}");
     }
     Ok(())
 }
@@ -361,7 +367,7 @@ async fn slacks_own_models_take_every_block_that_we_make_and_refuse_what_we_refu
         format!("```\n{}\n```\n\n{}", "code line\n".repeat(900), "A word and *another* one. ".repeat(300));
     for part in render::render(&render::parse(&long), &adapter.flavour())? {
         blocks.push(
-            adapter.compose(&OutgoingPart { extras: &all, ..outgoing("C012AB3CD", &part) })["body"]["blocks"]
+            adapter.plan(&OutgoingPart { extras: &all, ..outgoing("C012AB3CD", &part) })?.request["body"]["blocks"]
                 .clone(),
         );
     }
@@ -381,7 +387,7 @@ async fn slacks_own_models_take_every_block_that_we_make_and_refuse_what_we_refu
         operation: &operation,
         part: None,
     };
-    blocks.push(adapter.compose_operation(&op).context("a poll")?["body"]["blocks"].clone());
+    blocks.push(adapter.plan_operation(&op, None).context("a poll")??.request["body"]["blocks"].clone());
     let numbered = |blocks: &[Value]| -> Vec<Value> {
         blocks.iter().enumerate().map(|(index, blocks)| json!({ "index": index, "blocks": blocks })).collect()
     };

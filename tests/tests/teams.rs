@@ -1,6 +1,7 @@
 //! The main job on Teams: a bot at Microsoft's own Agents Playground, a workflow's webhook, and every card read by the
 //! parser of Adaptive Cards.
 
+use gatepost::channels::envelope::Envelope;
 use std::{
     fs,
     path::Path,
@@ -96,7 +97,7 @@ fn op(adapter: &dyn Adapter, address: &str, operation: &Operation) -> Result<Val
         operation,
         part: Some(&new),
     };
-    adapter.compose_operation(&op).context("it can do that")
+    anyhow::Ok(adapter.plan_operation(&op, None).context("it can do that")??.request)
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -121,9 +122,9 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
         op(&*adapter, server.playground.personal(), &Operation::Edit { message: message.into() })
     };
     for _ in 0..2 {
-        ensure!(adapter.deliver(&edit(&id)?, &key()).await? == id);
+        ensure!(adapter.read(&edit(&id)?).deliver(&key()).await?.id == id);
     }
-    let nowhere = adapter.deliver(&edit("1234")?, &key()).await;
+    let nowhere = adapter.read(&edit("1234")?).deliver(&key()).await;
     ensure!(matches!(nowhere, Err(Failure::Permanent(_))), "{nowhere:?}");
 
     let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
@@ -187,7 +188,7 @@ async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -
     let took = workflow.heard();
     ensure!(took.len() == 1 && parts.len() == 1, "{took:?}");
     let (request, body) = (&took[0], took[0].json());
-    let wire: Value = serde_json::from_str(&parts[0].request)?;
+    let wire: Value = Envelope::read(&parts[0].request)?.request;
     ensure!(request.method == "POST" && request.path == "/workflows/1/invoke", "{request:?}");
     ensure!(request.query == "api-version=1&sig=hush-sig" && body == wire["message"], "{request:?}");
     let card = &body["attachments"][0]["content"];
@@ -244,20 +245,24 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
     let mut wires = Vec::new();
     let long = "A word, *another* and a [link](https://a.test/x). ".repeat(200);
     for part in render::render(&render::parse(&long), &adapter.flavour())? {
-        wires.push(adapter.compose(&OutgoingPart {
-            address: personal,
-            thread: None,
-            reply_to: None,
-            quoted: None,
-            silent: false,
-            headline: "A word",
-            source: Source::default(),
-            part: &part,
-            files: &[],
-            extras: &all,
-            index: 0,
-            of: 1,
-        }));
+        wires.push(
+            adapter
+                .plan(&OutgoingPart {
+                    address: personal,
+                    thread: None,
+                    reply_to: None,
+                    quoted: None,
+                    silent: false,
+                    headline: "A word",
+                    source: Source::default(),
+                    part: &part,
+                    files: &[],
+                    extras: &all,
+                    index: 0,
+                    of: 1,
+                })?
+                .request,
+        );
     }
     let rules = adapter.capabilities().polls.context("polls")?;
     for multiple in [false, true] {
@@ -277,7 +282,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
         ensure!(against.is_empty(), "{against:?} against {card}");
     }
     for wire in &wires {
-        let id = adapter.deliver(wire, &PartKey(new_part_key())).await?;
+        let id = adapter.read(wire).deliver(&PartKey(new_part_key())).await?.id;
         ensure!(!id.starts_with("accepted"), "one message each: {wire}");
     }
 

@@ -1,5 +1,6 @@
 //! Telegram, played by a mock that is as strict as its documentation and reads markup with Telegram's own parser.
 
+use gatepost::channels::envelope::Envelope;
 use std::{fs, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
@@ -231,7 +232,7 @@ async fn what_was_approved_arrives_and_the_text_without_markup_was_approved_with
     let parts = main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
     let heard = mock.heard()?;
     ensure!(heard.len() == 1 + parts.len(), "{heard:#?}");
-    let wire: Value = serde_json::from_str(&parts[0].request)?;
+    let wire: Value = Envelope::read(&parts[0].request)?.request;
     ensure!(heard[0]["body"] == wire["body"], "{wire:#}");
     let plain = &heard[1]["body"];
     ensure!(plain["text"] == wire["plain"] && plain.get("parse_mode").is_none(), "{plain:#}");

@@ -1,5 +1,6 @@
 //! WhatsApp with mocks of both of its ways: nothing of the real ones runs on loopback.
 
+use gatepost::channels::envelope::Envelope;
 use std::fs;
 
 use anyhow::{Result, ensure};
@@ -108,7 +109,7 @@ async fn an_approved_message_arrives_by_the_cloud_api_as_it_was_shown() -> Resul
     for (part, mut message) in parts.iter().zip(heard) {
         ensure!(message["biz_opaque_callback_data"] == part.key, "{message}");
         message.as_object_mut().map(|message| message.remove("biz_opaque_callback_data"));
-        ensure!(serde_json::from_str::<Value>(&part.request)?["message"] == message, "{message}");
+        ensure!(Envelope::read(&part.request)?.request["message"] == message, "{message}");
         ensure!(!text(&message["text"], "body").starts_with(char::is_whitespace), "{message}");
     }
     let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::{
     approval::document,
+    channels::envelope::Envelope,
     message::{
         call::Call,
         refusal::{Code, Refusal},
@@ -123,7 +124,7 @@ impl Pipeline {
                 .map_err(|error| Refusal::new(Code::TooLarge, error.to_string(), "shorten the message"))?;
         }
         let part = |part: NewPart| DryPart {
-            request: serde_json::from_str(&part.request).unwrap_or_default(),
+            request: Envelope::read(&part.request).map(|envelope| envelope.request).unwrap_or_default(),
             shown: part.shown,
         };
         said.parts = parts.into_iter().map(part).collect();

@@ -131,8 +131,8 @@ impl Pipeline {
         match asked(adapter.as_ref(), &target.address, message).await {
             Ok(Located::Here { thread }) => Ok(Location::of(thread)),
             Ok(Located::Elsewhere) => Err(not_there(message, resolved)),
-            Ok(Located::CallbackRefused) if proven => Ok(touched.location),
-            Ok(Located::CallbackRefused) => Err(not_there(message, resolved)),
+            Ok(Located::Unknown) if proven => Ok(touched.location),
+            Ok(Located::Unknown) => Err(not_there(message, resolved)),
             Err(why) if proven => {
                 tracing::info!(%why, "the thread of a message could not be asked for");
                 Ok(touched.location)

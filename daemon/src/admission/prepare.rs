@@ -15,8 +15,8 @@ use super::{
 use crate::{
     approval::{self, Holding, Terms},
     blocking,
-    channels::{Adapter, Quoted},
-    delivery::{dispatch::RECOVER, voice_fallback::Planned},
+    channels::{Adapter, Quoted, envelope::Envelope},
+    delivery::dispatch::RECOVER,
     hooks::turns::Turn,
     message::{
         operation::Operation,
@@ -120,7 +120,7 @@ impl Pipeline {
             self.0.outbox.store().look(|db| form_submissions::made(db, of, &content.target.address, message));
         match made {
             // Of a recording and its words, both of which were planned, the one that goes first.
-            Ok(request) => Some(Planned::read(&serde_json::from_str(&request?).ok()?).first().clone()),
+            Ok(request) => Some(Envelope::read(&request?).ok()?.request),
             Err(error) => {
                 tracing::warn!(%error, "cannot look up what made a message that is edited");
                 None

@@ -10,7 +10,7 @@ pub struct Attempt<'a> {
     pub key: &'a PartKey,
     /// When the request left for the first time, in milliseconds since 1970.
     pub left: i64,
-    /// Where the conversation stood before that, as [`Adapter::position`](super::Adapter::position) said.
+    /// Where the conversation stood before that, as [`Sender::position`](super::Sender::position) said.
     pub position: Option<&'a str>,
 }
 

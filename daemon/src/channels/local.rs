@@ -9,11 +9,11 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
-    Redelivery, TargetError,
+    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
+    Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
 };
@@ -53,7 +53,7 @@ struct Settings {
 }
 
 /// The request that a part becomes.
-#[derive(Serialize, Deserialize)]
+#[derive(Clone, Serialize, Deserialize)]
 struct Request {
     address: String,
     thread: Option<String>,
@@ -159,8 +159,17 @@ impl Adapter for Local {
         IdScope::Conversation
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
-        json!(Request {
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        Ok("the hub's own inbox".into())
+    }
+}
+
+#[async_trait]
+impl Sender for Local {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        Ok(Request {
             address: outgoing.address.into(),
             thread: outgoing.thread.map(Into::into),
             reply_to: outgoing.reply_to.map(Into::into),
@@ -169,9 +178,8 @@ impl Adapter for Local {
         })
     }
 
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        let request = Request::deserialize(request)
-            .map_err(|error| Failure::Permanent(format!("the stored request cannot be read: {error}")))?;
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+        let request = request.clone();
         if let Some(file) = &request.attachment {
             let kept = Kept::of(&self.store).open(&file.sha256).await;
             kept.map_err(|error| Failure::Permanent(error.to_string()))?;
@@ -196,17 +204,15 @@ impl Adapter for Local {
                 )?;
                 let seq: i64 =
                     tx.query_row("SELECT seq FROM local WHERE part_key = ?", [key], |row| row.get(0))?;
-                Ok::<_, StoreError>(format!("local:{seq}"))
+                Ok::<_, StoreError>(Delivered::from(format!("local:{seq}")))
             })
             .await
             .map_err(|error| Failure::Retry(error.to_string()))
     }
 
-    fn redelivery(&self, _: &Value) -> Redelivery {
+    fn redelivery(&self, _: &Request) -> Redelivery {
         Redelivery::Keyed(Duration::MAX)
     }
-
-    async fn check_ready(&self) -> Result<String, NotReady> {
-        Ok("the hub's own inbox".into())
-    }
 }
+
+impl Receiver for Local {}

@@ -27,5 +27,5 @@ pub enum Located {
     /// Not there: in another conversation, or there is no such message.
     Elsewhere,
     /// The platform answers no such question.
-    CallbackRefused,
+    Unknown,
 }

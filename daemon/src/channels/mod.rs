@@ -1,9 +1,9 @@
 //! Channels: how a message leaves the house.
 //!
-//! An [`Adapter`] is one account on one platform. It knows its platform and nothing of the queue: `compose` turns a
-//! rendered part into the platform's request without credentials, and `deliver` performs exactly that request. Between
-//! the two the request is stored, hashed into the approval document and shown to a person; that is why they are apart,
-//! and why `deliver` must not change what it is given.
+//! An [`Adapter`] is one account on one platform. It knows its platform and nothing of the queue. How it sends is its
+//! [`Sender`]: `compose` turns a rendered part into the platform's request without credentials, and `deliver` performs exactly
+//! that request. Between the two the request is stored, in an [`envelope`], hashed into the approval document and shown to a
+//! person; that is why they are apart, and why `deliver` must not change what it is given. What it hears is its [`Receiver`].
 //!
 //! A new channel is a file or folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
 //! takes messages in [`limits`]; what its platform says in each case stands in a contract, by which all are tested alike.
@@ -18,6 +18,7 @@ pub(crate) mod contract;
 pub mod decoders;
 pub mod discord;
 pub mod email;
+pub mod envelope;
 pub mod fingerprint;
 pub mod formats;
 pub mod googlechat;
@@ -35,10 +36,12 @@ pub mod matrix;
 pub mod ntfy;
 mod phone;
 pub mod rate_hints;
+pub mod receiver;
 pub mod registry;
 pub mod removals;
 #[cfg(test)]
 mod sample;
+pub mod sender;
 pub mod signal;
 pub mod slack;
 #[cfg(test)]
@@ -52,12 +55,11 @@ use std::{collections::HashSet, time::Duration};
 
 use async_trait::async_trait;
 pub use attempt::{Attempt, Delivered};
-use callback::{CallbackRefused, DeliveryStatus};
 pub use capabilities::{Capabilities, DeliveryMode, EditForm, FileForm, FileRules};
-use hub_handle::HubHandle;
 use identity::{Identity, Spelling, Unidentified};
 pub use located::{IdScope, Located};
-use serde_json::Value;
+pub use receiver::Receiver;
+pub use sender::{ErasedSender, PlatformRequest, Refused, Sender};
 
 use crate::{
     message::{
@@ -144,9 +146,9 @@ pub struct PartKey(pub String);
 pub enum Redelivery {
     /// The platform recognises the part's key and delivers it once, for this long.
     Keyed(Duration),
-    /// The platform can be asked whether it arrived: [`Adapter::find`].
+    /// The platform can be asked whether it arrived: [`Sender::find`].
     Ask,
-    /// It can be looked for with [`Adapter::find`]. If it is seen it arrived; if not, nobody knows.
+    /// It can be looked for with [`Sender::find`]. If it is seen it arrived; if not, nobody knows.
     Look,
     /// It would arrive twice.
     Never,
@@ -179,7 +181,7 @@ pub enum Failure {
     /// The request may have arrived; no answer came.
     #[error("{0}")]
     Unknown(String),
-    /// Only from [`Adapter::find`]: the platform knows the request and says that it was not delivered.
+    /// Only from [`Sender::find`]: the platform knows the request and says that it was not delivered.
     #[error("{0}")]
     NotDelivered(String),
 }
@@ -238,11 +240,6 @@ pub fn twice<'a>(names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     names.into_iter().find(|name| !seen.insert(*name))
 }
 
-/// What can never be sent, as a composed request: see [`Adapter::refusal`].
-pub fn refused(why: &str) -> Value {
-    serde_json::json!({ "refused": why })
-}
-
 /// Why a channel is not ready, in words for the person who set it up.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -250,7 +247,7 @@ pub struct NotReady(pub String);
 
 /// One account on one platform.
 #[async_trait]
-pub trait Adapter: Send + Sync + 'static {
+pub trait Adapter: ErasedSender + Receiver {
     /// What the platform can do.
     fn capabilities(&self) -> &'static Capabilities;
 
@@ -307,8 +304,8 @@ pub trait Adapter: Send + Sync + 'static {
         identity
     }
 
-    /// Where the platform looks for a message that is named so by a request of [`op`](Self::op), or is answered by one of
-    /// [`compose`](Self::compose).
+    /// Where the platform looks for a message that is named so by a composed operation, or is answered by one of a
+    /// composed part.
     fn scope(&self, message: &str) -> IdScope;
 
     /// How the hub may have recorded a message of this conversation that is named so: as it is, and by its other names.
@@ -323,125 +320,13 @@ pub trait Adapter: Send + Sync + 'static {
     /// # Errors
     /// It could not be asked.
     async fn locate(&self, _address: &str, _message: &str) -> Result<Located, Failure> {
-        Ok(Located::CallbackRefused)
-    }
-
-    /// The platform request that a part becomes: all of it but credentials and the part's key. A file stands in it by its
-    /// [reference](Attachment::reference).
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value;
-
-    /// The platform request of anything but a new text; none where the platform has no such thing.
-    fn compose_operation(&self, _: &OperationRequest<'_>) -> Option<Value> {
-        None
-    }
-
-    /// The request of an edit with what stands with the message and is to stay: the platform would take it away. `made` is the
-    /// request that made the message.
-    fn keeping(&self, edit: Value, _made: &Value) -> Value {
-        edit
-    }
-
-    /// The same request for the newest revision of the message that it names: what leaves where an edit is an
-    /// [`EditForm::Revision`]. Like a transport key it is filled in then, for nobody knows it before.
-    fn revise(&self, request: Value, _newest: &str) -> Value {
-        request
-    }
-
-    /// Why a composed request can never be sent, where the adapter knows it already: it is told to whoever asks for it, and
-    /// nothing is stored. For bounds that are no data, such as one that two kinds of things share.
-    fn refusal(&self, request: &Value) -> Option<String> {
-        request["refused"].as_str().map(str::to_owned)
+        Ok(Located::Unknown)
     }
 
     /// Whether a file goes in one request with those before it, where the platform shows several as one message.
     fn joins_album(&self, _files: &[Attachment], _file: &Attachment) -> bool {
         false
     }
-
-    /// Performs a composed request; returns the platform's id of what arrived. What the platform says of its limits beyond
-    /// this one request goes to [`heard`]; the shared client ([`http`]) sees to it.
-    ///
-    /// `request` is a value that [`compose`](Self::compose) or [`op`](Self::op) made, maybe before a restart.
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure>;
-
-    /// The same, with what the platform said beside the id. The queue calls this one.
-    async fn deliver_with_details(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
-        self.deliver(request, key).await.map(Delivered::from)
-    }
-
-    /// Where the conversation stands before a request leaves for the first time, where a look for it later must not take
-    /// anything older for it: the platform's latest record there. It is stored before the request leaves, and given to
-    /// [`find`](Self::find).
-    ///
-    /// # Errors
-    /// It cannot be asked; nothing has left, and the request does not leave now.
-    async fn position(&self, _request: &Value) -> Result<Option<String>, Failure> {
-        Ok(None)
-    }
-
-    /// By which way a composed request goes, in words for whoever approves it: where the account is
-    /// [hybrid](DeliveryMode::Hybrid), and else nothing.
-    fn route(&self, _request: &Value) -> Option<&'static str> {
-        None
-    }
-
-    /// What makes a second delivery of a composed request harmless: nothing, where the channel does not say.
-    fn redelivery(&self, _request: &Value) -> Redelivery {
-        Redelivery::Never
-    }
-
-    /// Whether a request that may have arrived goes again if an account or a call prefers two copies to none (`on_unknown`). Not
-    /// if the program that sends it says of an unknown outcome that it must not be sent again.
-    fn may_resend(&self, _request: &Value) -> bool {
-        true
-    }
-
-    /// Asks the platform whether a request arrived whose answer was lost: the id of what it became, or none where it is
-    /// certain that it did not arrive, or, with [`Redelivery::Look`], where it is not seen. Only where
-    /// [`redelivery`](Self::redelivery) says one of the two.
-    async fn find(&self, _request: &Value, _attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
-    }
-
-    /// What is to be said of a composed request that arrived, where that is not the end of it.
-    fn remark(&self, _request: &Value) -> Option<&'static str> {
-        None
-    }
-
-    /// Whether a notification with this signature may be one of the platform's, as far as can be said before its body is read:
-    /// the account takes some, and the signature has the form of one, or is a token that holds by itself.
-    ///
-    /// # Errors
-    /// It is none, or the account takes none.
-    async fn admits_callback(&self, _signature: &str) -> Result<(), CallbackRefused> {
-        Err(CallbackRefused::Nobody)
-    }
-
-    /// Reads what the platform tells of its own accord, with its signature: what became of parts. What it asks beside that is
-    /// for [`listen`](Self::listen).
-    ///
-    /// # Errors
-    /// It is not to be believed, or the account takes none.
-    async fn read_callback(
-        &self,
-        _signature: &str,
-        _body: &[u8],
-    ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
-        Err(CallbackRefused::Nobody)
-    }
-
-    /// Whether whoever wants to tell something knows the word that was agreed on with the platform.
-    fn accepts_verify_token(&self, _word: &str) -> bool {
-        false
-    }
-
-    /// Keeps what the account keeps open for as long as the hub runs, beside its deliveries: a connection over which its
-    /// platform speaks. It is begun once, when the hub runs, and dropped when that stops; for most there is nothing to do.
-    async fn listen(&self, _hub: &dyn HubHandle) {}
-
-    /// Says goodbye over what [`listen`](Self::listen) keeps open, where the platform has a word for it. The hub stops then, and
-    /// waits for a moment only.
-    async fn leave(&self) {}
 
     /// Asks the platform whether this account could send now; says as what.
     async fn check_ready(&self) -> Result<String, NotReady>;

@@ -6,11 +6,11 @@
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use super::{
-    Adapter, Capabilities, Failure, IdScope, NotReady, OutgoingPart, PartKey, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver, Refused,
+    Sender, TargetError,
     account::{OpenError, Opening},
     http::{Answer, Http, Reader, Silence, Verdict, base::Base, token::Token},
     identity::Spelling,
@@ -41,6 +41,16 @@ struct Settings {
     url: String,
     token: Option<SecretSource>,
     priority: Option<u8>,
+}
+
+/// What is published.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    topic: String,
+    title: String,
+    message: String,
+    priority: u8,
 }
 
 struct Ntfy {
@@ -134,16 +144,6 @@ impl Adapter for Ntfy {
         IdScope::Account
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
-        let priority = if outgoing.silent { 1 } else { self.priority };
-        json!({ "topic": outgoing.address, "title": outgoing.headline, "message": outgoing.part.text, "priority": priority })
-    }
-
-    async fn deliver(&self, request: &Value, _: &PartKey) -> Result<String, Failure> {
-        let answer = self.ask(self.http.client.post(self.url.at(&[])).json(request)).await?;
-        decode(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict))
-    }
-
     async fn check_ready(&self) -> Result<String, NotReady> {
         let answer = self.asked(&["v1", "health"]).await?;
         if answer.body["healthy"] != true {
@@ -155,3 +155,26 @@ impl Adapter for Ntfy {
         }
     }
 }
+
+#[async_trait]
+impl Sender for Ntfy {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        let priority = if outgoing.silent { 1 } else { self.priority };
+        Ok(Request {
+            topic: outgoing.address.to_owned(),
+            title: outgoing.headline.to_owned(),
+            message: outgoing.part.text.clone(),
+            priority,
+        })
+    }
+
+    async fn deliver(&self, request: &Request, _: &PartKey) -> Result<Delivered, Failure> {
+        let answer = self.ask(self.http.client.post(self.url.at(&[])).json(request)).await?;
+        let id = decode(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict))?;
+        Ok(id.into())
+    }
+}
+
+impl Receiver for Ntfy {}

@@ -1,9 +1,15 @@
 //! What adapters are handed, for their tests.
 
+use async_trait::async_trait;
 use gatepost_link::Digest;
+use serde::Serialize;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{OperationRequest, OutgoingPart, PartKey, Source};
+use super::{
+    Attempt, Delivered, ErasedSender, Failure, OperationRequest, OutgoingPart, PartKey, Redelivery, Refused,
+    Source,
+};
 use crate::{
     files::kept::Kept,
     message::{
@@ -111,3 +117,67 @@ impl Files {
         Kept::of(&self.store)
     }
 }
+
+/// What was composed, as JSON: `{"refused": why}` if nothing was.
+pub(super) fn json_of(made: Result<impl Serialize, Refused>) -> Value {
+    match made {
+        Ok(request) => json!(request),
+        Err(Refused(why)) => json!({ "refused": why }),
+    }
+}
+
+/// Requests as JSON, as the queue stores them, for tests that look into them and keep them in hand between two calls.
+#[async_trait]
+pub(crate) trait AsJson: ErasedSender {
+    /// See [`json_of`].
+    fn composed(&self, outgoing: &OutgoingPart<'_>) -> Value {
+        json_of(self.plan(outgoing).map(|composed| composed.request))
+    }
+
+    fn composed_operation(&self, operation: &OperationRequest<'_>) -> Option<Value> {
+        Some(json_of(self.plan_operation(operation, None)?.map(|composed| composed.request)))
+    }
+
+    /// An edit of what was made by this request.
+    fn composed_edit(&self, operation: &OperationRequest<'_>, made_by: &Value) -> Value {
+        json_of(self.plan_operation(operation, Some(made_by)).unwrap().map(|composed| composed.request))
+    }
+
+    fn refusal(&self, made: &Value) -> Option<String> {
+        made["refused"].as_str().map(str::to_owned)
+    }
+
+    /// What was refused does not leave, for the reason that it was refused for.
+    async fn delivered(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        if let Some(why) = self.refusal(request) {
+            return Err(Failure::Permanent(why));
+        }
+        self.read(request).deliver(key).await.map(|delivered| delivered.id)
+    }
+
+    async fn delivered_in_full(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+        self.read(request).deliver(key).await
+    }
+
+    fn redelivery_of(&self, request: &Value) -> Redelivery {
+        self.read(request).redelivery()
+    }
+
+    fn route_of(&self, outgoing: &OutgoingPart<'_>) -> Option<&'static str> {
+        self.plan(outgoing).ok()?.route
+    }
+
+    fn remark_on(&self, request: &Value) -> Option<&'static str> {
+        self.read(request).remark()
+    }
+
+    async fn position_before(&self, request: &Value) -> Result<Option<String>, Failure> {
+        self.read(request).position().await
+    }
+
+    async fn found(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        self.read(request).find(attempt).await
+    }
+}
+
+impl<S: ErasedSender + ?Sized> AsJson for S {}

@@ -14,6 +14,7 @@ use super::{
     sample::{MESSAGE_ID, key, outgoing, part},
     webhook,
 };
+use crate::channels::sample::AsJson as _;
 use crate::store::Store;
 
 /// 24 bytes of zero.
@@ -41,8 +42,8 @@ async fn deliver(kind: &str, script: impl Into<Vec<Reply>>) -> (Result<String, F
     let mock = Mock::start(&script.into());
     let adapter = open(kind, mock.port);
     let part = part("Hello");
-    let request = adapter.compose(&OutgoingPart { silent: true, ..outgoing("kitchen", &part) });
-    (adapter.deliver(&request, &key()).await, mock.heard().pop().unwrap_or_default())
+    let request = adapter.composed(&OutgoingPart { silent: true, ..outgoing("kitchen", &part) });
+    (adapter.delivered(&request, &key()).await, mock.heard().pop().unwrap_or_default())
 }
 
 #[tokio::test]
@@ -103,9 +104,13 @@ async fn a_notification_is_what_ntfy_takes() {
 
 #[test]
 fn a_webhook_knows_a_part_that_comes_again_and_ntfy_does_not() {
-    let request = json!({});
-    assert_eq!(open("webhook", 1).redelivery(&request), Redelivery::Keyed(Duration::from_hours(23)));
-    assert_eq!(open("ntfy", 1).redelivery(&request), Redelivery::Never);
+    let part = part("Hello");
+    let redelivery = |kind| {
+        let adapter = open(kind, 1);
+        adapter.redelivery_of(&adapter.composed(&outgoing("kitchen", &part)))
+    };
+    assert_eq!(redelivery("webhook"), Redelivery::Keyed(Duration::from_hours(23)));
+    assert_eq!(redelivery("ntfy"), Redelivery::Never);
 }
 
 #[tokio::test]

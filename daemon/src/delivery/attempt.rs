@@ -16,7 +16,7 @@ use super::{
     voice_fallback::{Arrived, Planned},
 };
 use crate::{
-    channels::{Adapter, Attempt, Delivered, Failure, PartKey, Redelivery},
+    channels::{Attempt, Delivered, Failure, PartKey, Redelivery},
     outbox::{
         row::{MessageRow, PartRow},
         transition::{self, TransitionError},
@@ -61,17 +61,13 @@ impl Pipeline {
         &self,
         seq: i64,
         part: &PartRow,
-        adapter: &dyn Adapter,
+        planned: &Planned<'_>,
         again: Option<Again>,
     ) -> Result<Result<Arrived, Failed>, TransitionError> {
-        let Ok(request) = serde_json::from_str(&part.request) else {
-            return Ok(Err(Failed::Sending(Failure::Permanent("the stored request cannot be read".into()))));
-        };
-        let planned = Planned::read(&request);
         let key = PartKey(part.key.clone());
         let began = Instant::now();
         match again {
-            None => match timely(began, adapter.position(planned.first())).await {
+            None => match timely(began, planned.position()).await {
                 // It is written down before the request leaves.
                 Ok(position) if position != part.position => {
                     let index = part.index;
@@ -83,13 +79,13 @@ impl Pipeline {
                 Ok(_) => {}
                 Err(failure) => return Ok(Err(Failed::Sending(failure.harmless()))),
             },
-            Some(again) => match timely(began, ask(planned, adapter, &key, part, again)).await {
+            Some(again) => match timely(began, ask(planned, &key, part, again)).await {
                 Ok(Some(arrived)) => return Ok(Ok(arrived.into())),
                 Ok(None) => {}
                 Err(failure) => return Ok(Err(Failed::Asking(failure))),
             },
         }
-        let delivered = timely(began, planned.deliver(adapter, &key, again.is_some())).await;
+        let delivered = timely(began, planned.deliver(&key, again.is_some())).await;
         Ok(delivered.map_err(Failed::Sending))
     }
 }
@@ -104,13 +100,12 @@ async fn timely<T>(began: Instant, step: impl Future<Output = Result<T, Failure>
 
 /// What became of an earlier request; nothing, where it is to go again.
 async fn ask(
-    planned: Planned<'_>,
-    adapter: &dyn Adapter,
+    planned: &Planned<'_>,
     key: &PartKey,
     part: &PartRow,
     again: Again,
 ) -> Result<Option<Delivered>, Failure> {
-    let redelivery = planned.redelivery(adapter);
+    let redelivery = planned.redelivery();
     if !matches!(redelivery, Redelivery::Ask | Redelivery::Look) {
         return Ok(None);
     }
@@ -121,7 +116,7 @@ async fn ask(
     // It was marked before its request left.
     let left = part.first_sent_at.unwrap_or_else(now_ms);
     let attempt = Attempt { key, left, position: part.position.as_deref() };
-    let arrived = planned.find(adapter, &attempt).await?;
+    let arrived = planned.find(&attempt).await?;
     if arrived.is_none() && redelivery == Redelivery::Look && !again.resend {
         return Err(Failure::Permanent(NOT_SEEN.into()));
     }
@@ -129,13 +124,8 @@ async fn ask(
 }
 
 /// For how long a part whose answer was lost may still be sent again, if at all.
-pub(super) fn time_to_resend(
-    adapter: &dyn Adapter,
-    request: &str,
-    first_sent_at: i64,
-    now: i64,
-) -> Option<Duration> {
-    match Planned::read(&serde_json::from_str(request).ok()?).redelivery(adapter) {
+pub(super) fn time_to_resend(planned: &Planned<'_>, first_sent_at: i64, now: i64) -> Option<Duration> {
+    match planned.redelivery() {
         Redelivery::Never => None,
         // It is asked before anything is sent again, however late.
         Redelivery::Ask | Redelivery::Look => Some(Duration::MAX),
@@ -148,13 +138,11 @@ pub(super) fn time_to_resend(
 }
 
 /// Whether a part that may have arrived goes again because its sender prefers two copies to none.
-pub(super) fn prefers_two(message: &MessageRow, adapter: &dyn Adapter, part: &PartRow) -> bool {
-    message.resend
-        && serde_json::from_str(&part.request)
-            .is_ok_and(|request| Planned::read(&request).may_resend(adapter))
+pub(super) fn prefers_two(message: &MessageRow, planned: &Planned<'_>) -> bool {
+    message.resend && planned.may_resend()
 }
 
 /// Whether a part whose answer was lost may be sent again now.
-pub(super) fn resendable(adapter: &dyn Adapter, part: &PartRow, now: i64) -> bool {
-    time_to_resend(adapter, &part.request, part.first_sent_at.unwrap_or(0), now).is_some()
+pub(super) fn resendable(planned: &Planned<'_>, part: &PartRow, now: i64) -> bool {
+    time_to_resend(planned, part.first_sent_at.unwrap_or(0), now).is_some()
 }

@@ -7,10 +7,10 @@ use futures_util::future::join_all;
 use serde_json::Value;
 use tokio::{task::JoinHandle, time::timeout};
 
-use super::voice_fallback::Planned;
 use crate::{
     channels::{
         Adapter, PartKey,
+        envelope::Envelope,
         hub_handle::{HubHandle, Unavailable},
     },
     message::{
@@ -111,7 +111,7 @@ impl HubHandle for Behind {
             .read(move |db| form_submissions::newest_sent(db, (&channel, &account), action.word()))
             .await;
         match found {
-            Ok(request) => serde_json::from_str(&request?).ok(),
+            Ok(request) => Some(Envelope::read(&request?).ok()?.request),
             Err(error) => {
                 tracing::warn!(%error, "cannot look up what an account did last");
                 None
@@ -121,9 +121,9 @@ impl HubHandle for Behind {
 
     async fn request(&self, key: &PartKey) -> Result<Option<Value>, Unavailable> {
         let found = self.outbox.store().look(|db| form_submissions::request(db, self.account(), &key.0));
-        let request = found.map_err(unavailable)?.and_then(|request| serde_json::from_str(&request).ok());
         // Of a recording and its words, both of which were planned, the one that goes first.
-        Ok(request.map(|request: Value| Planned::read(&request).first().clone()))
+        let read = |request: String| Some(Envelope::read(&request).ok()?.request);
+        Ok(found.map_err(unavailable)?.and_then(read))
     }
 
     async fn entered(&self, key: &PartKey, id: &str, entry: Entry) -> Result<Taken, Unavailable> {

@@ -6,7 +6,10 @@
 
 use rusqlite::Transaction;
 
-use super::attempt::{prefers_two, resendable};
+use super::{
+    attempt::{prefers_two, resendable},
+    voice_fallback::Planned,
+};
 use crate::{
     message::{
         refusal::Code,
@@ -39,7 +42,8 @@ impl Pipeline {
         let harmless = in_flight.as_ref().is_none_or(|part| {
             match self.0.accounts.pick(&message.channel, Some(&message.account)) {
                 Ok((_, adapter)) => {
-                    prefers_two(message, adapter.as_ref(), part) || resendable(adapter.as_ref(), part, now)
+                    let planned = Planned::read(adapter.as_ref(), &part.request);
+                    prefers_two(message, &planned) || resendable(&planned, part, now)
                 }
                 Err(_) => message.resend,
             }

@@ -14,7 +14,7 @@ use super::{
     dispatch::RECOVER,
     ending::{Ending, Tried, end},
     pause::Heard,
-    voice_fallback::Arrived,
+    voice_fallback::{Arrived, Planned},
 };
 use crate::{
     approval::{self, Released},
@@ -138,11 +138,10 @@ impl Pipeline {
         adapter: &dyn Adapter,
     ) -> Result<bool, TransitionError> {
         let (seq, index, lane) = (message.seq, part.index, message.lane());
-        let revised = self.revised(message, part, adapter)?;
-        let part = revised.as_ref().unwrap_or(part);
+        let planned = self.read(message, part, adapter)?;
         let open = part.state == PartState::Unknown;
-        let resend = prefers_two(message, adapter, part);
-        if open && !resend && !resendable(adapter, part, now_ms()) {
+        let resend = prefers_two(message, &planned);
+        if open && !resend && !resendable(&planned, part, now_ms()) {
             let why = part.error.clone().unwrap_or_else(|| "its answer was lost".into());
             let end = Ending::Nobody { why };
             self.0.outbox.change(seq, move |tx| end.write(tx, seq, index)).await?;
@@ -154,7 +153,7 @@ impl Pipeline {
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
         let again = open.then_some(Again { resend });
         let (delivered, mut allowances) =
-            rate_hints::listening(self.attempt(seq, part, adapter, again)).await;
+            rate_hints::listening(self.attempt(seq, part, &planned, again)).await;
         let delivered = delivered?;
         let failure = delivered.as_ref().err().map(Failed::failure);
         if let Some(Failure::Wait { after, .. }) = failure {
@@ -196,7 +195,7 @@ impl Pipeline {
         let tried = Tried {
             // An earlier attempt's request may have arrived, whatever became of this one.
             open,
-            left: time_to_resend(adapter, &part.request, first_sent_at, now_ms()),
+            left: time_to_resend(&planned, first_sent_at, now_ms()),
             attempts: message.attempts,
             questions: part.questions,
             resend,
@@ -223,21 +222,21 @@ impl Pipeline {
         Ok(false)
     }
 
-    /// A part that names the newest revision of what it is done to, where its platform wants that. Its lane keeps the order, so
+    /// A part's request; if its platform wants that, for the newest revision of what it is done to. Its lane keeps the order, so
     /// no newer one is on its way.
-    fn revised(
+    fn read<'a>(
         &self,
         message: &MessageRow,
         part: &PartRow,
-        adapter: &dyn Adapter,
-    ) -> Result<Option<PartRow>, TransitionError> {
-        if adapter.capabilities().edits != EditForm::Revision {
-            return Ok(None);
+        adapter: &'a dyn Adapter,
+    ) -> Result<Planned<'a>, TransitionError> {
+        let mut planned = Planned::read(adapter, &part.request);
+        if adapter.capabilities().edits == EditForm::Revision
+            && let Some(newest) = self.0.outbox.newest_revision(message)?
+        {
+            planned.revise(&newest);
         }
-        let Some(newest) = self.0.outbox.newest_revision(message)? else { return Ok(None) };
-        // One that cannot be read is told where it is to be sent.
-        let Ok(request) = serde_json::from_str(&part.request) else { return Ok(None) };
-        Ok(Some(PartRow { request: adapter.revise(request, &newest).to_string(), ..part.clone() }))
+        Ok(planned)
     }
 
     /// Ends a message whose time is over before it could be sent, or sent again.

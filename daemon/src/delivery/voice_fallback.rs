@@ -1,43 +1,28 @@
 //! A recording that the hub made of words, and the words: where a platform refuses the one for good, the other goes.
 //!
 //! Platforms refuse recordings that they would take from somebody else: people on Telegram may forbid them, a file may be too
-//! long there. Both requests are planned at once and stored as one, so both are what a person approved, who has read the
+//! long there. Both requests are planned at once and stored in one [`Envelope`], so both are what a person approved, who has read the
 //! words. They go under one key: where that makes a second delivery harmless, it does so for whichever of the two arrived.
 //! Words that are more than one message there were spoken as several recordings.
 //!
 //! A recording of the message's own text needs no words in its place: the text has gone before it, and sent again it would
 //! stand there twice.
 
-use serde_json::{Value, json};
-
 use crate::{
-    channels::{Adapter, Attempt, Delivered, Failure, PartKey, Redelivery},
+    channels::{
+        Adapter, Attempt, Delivered, Failure, PartKey, PlatformRequest, Redelivery,
+        envelope::{Envelope, Fallback},
+        sender::Unreadable,
+    },
     message::recipients::Recipients,
 };
 
-/// The members of a stored request of this kind. No adapter's own has them.
-const RECORDING: &str = "recording";
-const WORDS: &str = "or_words";
-/// Instead of [`WORDS`].
-const TEXT_BEFORE: &str = "or_text_before";
-
-/// The request for a recording, and the one for its words.
-pub(crate) fn planned(recording: &Value, words: &Value) -> Value {
-    json!({RECORDING: recording, WORDS: words})
-}
-
-/// The request for a recording of the text that goes before it.
-pub(crate) fn repeating(recording: &Value) -> Value {
-    json!({RECORDING: recording, TEXT_BEFORE: true})
-}
-
-/// A stored request.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Planned<'a> {
+/// A part's stored request, read by its channel: once for all that an attempt asks of it.
+pub(super) struct Planned<'a> {
     /// What goes.
-    request: &'a Value,
-    /// What goes where that is refused for good.
-    words: Option<&'a Value>,
+    request: Box<dyn PlatformRequest + 'a>,
+    /// What goes if that is refused for good.
+    words: Option<Box<dyn PlatformRequest + 'a>>,
     /// Whether the text before it says the same.
     repeats_text: bool,
 }
@@ -59,23 +44,36 @@ impl From<Delivered> for Arrived {
 }
 
 impl<'a> Planned<'a> {
-    pub(crate) fn read(request: &'a Value) -> Self {
-        match (request.get(RECORDING), request.get(WORDS), request.get(TEXT_BEFORE)) {
-            (Some(request), words @ Some(_), None) => Self { request, words, repeats_text: false },
-            (Some(request), None, Some(_)) => Self { request, words: None, repeats_text: true },
-            _ => Self { request, words: None, repeats_text: false },
-        }
+    /// Reads what is stored. What cannot be read is never sent, and says why if it is to be.
+    pub(super) fn read(adapter: &'a dyn Adapter, stored: &str) -> Self {
+        let Envelope { request, fallback } = match Envelope::read(stored) {
+            Ok(envelope) => envelope,
+            Err(why) => {
+                let request = Box::new(Unreadable(why.to_string()));
+                return Self { request, words: None, repeats_text: false };
+            }
+        };
+        let words = match &fallback {
+            Some(Fallback::Request(words)) => Some(adapter.read(words)),
+            _ => None,
+        };
+        let repeats_text = fallback == Some(Fallback::TextBefore);
+        Self { request: adapter.read(&request), words, repeats_text }
     }
 
-    /// The request that goes first.
-    pub(crate) fn first(self) -> &'a Value {
-        self.request
+    /// Has it name the newest revision of what it is done to.
+    pub(super) fn revise(&mut self, newest: &str) {
+        self.request.revise(newest);
+    }
+
+    /// Where the conversation stands before the request leaves.
+    pub(super) async fn position(&self) -> Result<Option<String>, Failure> {
+        self.request.position().await
     }
 
     /// What makes a second delivery harmless, whichever of the two the first one was.
-    pub(super) fn redelivery(self, adapter: &dyn Adapter) -> Redelivery {
-        let one = adapter.redelivery(self.request);
-        match (one, self.words.map(|words| adapter.redelivery(words))) {
+    pub(super) fn redelivery(&self) -> Redelivery {
+        match (self.request.redelivery(), self.words.as_ref().map(|words| words.redelivery())) {
             (one, None) => one,
             (Redelivery::Keyed(one), Some(Redelivery::Keyed(other))) => Redelivery::Keyed(one.min(other)),
             (Redelivery::Ask, Some(Redelivery::Ask)) => Redelivery::Ask,
@@ -87,37 +85,26 @@ impl<'a> Planned<'a> {
     }
 
     /// Whether it may go twice where its sender prefers that: each of the two requests may.
-    pub(super) fn may_resend(self, adapter: &dyn Adapter) -> bool {
-        adapter.may_resend(self.request) && self.words.is_none_or(|words| adapter.may_resend(words))
+    pub(super) fn may_resend(&self) -> bool {
+        self.request.may_resend() && self.words.as_ref().is_none_or(|words| words.may_resend())
     }
 
     /// Asks the platform whether either arrived.
-    pub(super) async fn find(
-        self,
-        adapter: &dyn Adapter,
-        attempt: &Attempt<'_>,
-    ) -> Result<Option<Delivered>, Failure> {
-        for (request, note) in [(Some(self.request), None), (self.words, Some(WENT_AS_TEXT))] {
-            if let Some(request) = request
-                && let Some(id) = adapter.find(request, attempt).await?
-            {
-                return Ok(Some(Delivered { note: note.map(str::to_owned), ..Delivered::from(id) }));
-            }
+    pub(super) async fn find(&self, attempt: &Attempt<'_>) -> Result<Option<Delivered>, Failure> {
+        if let Some(id) = self.request.find(attempt).await? {
+            return Ok(Some(id.into()));
         }
-        Ok(None)
+        let Some(words) = &self.words else { return Ok(None) };
+        let found = words.find(attempt).await?;
+        Ok(found.map(|id| Delivered { note: Some(WENT_AS_TEXT.into()), ..Delivered::from(id) }))
     }
 
     /// Performs it. `open` says that an earlier request may have arrived: the words do not go after a recording of which
     /// nobody knows.
-    pub(super) async fn deliver(
-        self,
-        adapter: &dyn Adapter,
-        key: &PartKey,
-        open: bool,
-    ) -> Result<Arrived, Failure> {
-        let refused = match (adapter.deliver_with_details(self.request, key).await, self.words) {
+    pub(super) async fn deliver(&self, key: &PartKey, open: bool) -> Result<Arrived, Failure> {
+        let refused = match (self.request.deliver(key).await, &self.words) {
             (Ok(delivered), _) => {
-                let remark = || adapter.remark(self.request).map(str::to_owned);
+                let remark = || self.request.remark().map(str::to_owned);
                 return Ok(Delivered { note: delivered.note.or_else(remark), ..delivered }.into());
             }
             (Err(Failure::Permanent(why)), None) if self.repeats_text && !open => {
@@ -130,7 +117,7 @@ impl<'a> Planned<'a> {
         };
         let (why, words) = refused;
         tracing::warn!(why, "a recording was refused; its words go as text");
-        match adapter.deliver_with_details(words, key).await {
+        match words.deliver(key).await {
             Ok(delivered) => {
                 Ok(Delivered { note: Some(format!("{WENT_AS_TEXT}: {why}")), ..delivered }.into())
             }
@@ -147,25 +134,3 @@ impl<'a> Planned<'a> {
 /// What the receipt says then.
 const WENT_AS_TEXT: &str = "the recording was refused, and what it says was sent as text";
 const TEXT_STANDS: &str = "the recording was refused; the text before it, which says the same, was sent";
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_adapters_own_request_is_read_as_it_is() {
-        for request in [json!({"method": "sendVoice"}), json!("text"), json!({"recording": 1})] {
-            let planned = Planned::read(&request);
-            assert!(
-                planned.request == &request && planned.words.is_none() && !planned.repeats_text,
-                "{request}"
-            );
-        }
-        let repeating = repeating(&json!({"a": 1}));
-        let read = Planned::read(&repeating);
-        assert!(read.request == &json!({"a": 1}) && read.words.is_none() && read.repeats_text);
-        let both = planned(&json!({"a": 1}), &json!({"b": 2}));
-        let read = Planned::read(&both);
-        assert_eq!((read.request, read.words), (&json!({"a": 1}), Some(&json!({"b": 2}))));
-    }
-}

@@ -29,8 +29,8 @@ use crate::{
     admission::submit::Idempotency,
     approval::Approvals,
     channels::{
-        self, Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady,
-        OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
+        Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady,
+        OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
         account::{Accounts, OnUnknown},
         callback::{CallbackRefused, DeliveryStatus, Lost},
         capabilities::{ButtonRules, PollRules},
@@ -182,22 +182,73 @@ impl Adapter for Platform {
         files.len() < 3 && files.iter().chain([file]).all(|file| file.name.starts_with("picture"))
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        Ok("ready".into())
+    }
+}
+
+#[async_trait]
+impl Sender for Platform {
+    type Request = Value;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Value, Refused> {
         if outgoing.part.text.contains("unheard of") {
-            return channels::refused("that is unheard of here: say something else");
+            return Err(Refused::because("that is unheard of here: say something else"));
         }
         let files = outgoing.files.iter().map(|file| format!("<{}>", file.name));
         let buttons = outgoing.extras.buttons.iter().flatten().map(|button| format!("({})", button.text));
         let text: Vec<String> =
             std::iter::once(outgoing.part.text.clone()).chain(files).chain(buttons).collect();
-        json!({"to": outgoing.address, "text": text.join("")})
+        Ok(json!({"to": outgoing.address, "text": text.join("")}))
     }
 
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Value, Refused>> {
         let text = op.part.map_or("", |part| part.text.as_str());
-        Some(json!({"to": op.address, "text": format!("{:?} {text}", op.operation.action())}))
+        Some(Ok(json!({"to": op.address, "text": format!("{:?} {text}", op.operation.action())})))
     }
 
+    async fn position(&self, _: &Value) -> Result<Option<String>, Failure> {
+        self.stands.lock().unwrap().clone().unwrap_or(Ok(None))
+    }
+
+    async fn find(&self, _: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        self.stood.lock().unwrap().push(attempt.position.map(str::to_owned));
+        if self.deaf {
+            return Err(Failure::Retry("nobody answers".into()));
+        }
+        self.found.lock().unwrap().take().unwrap_or(Ok(None))
+    }
+
+    async fn deliver(&self, request: &Value, _: &PartKey) -> Result<Delivered, Failure> {
+        let (to, text) =
+            (request["to"].as_str().unwrap().to_owned(), request["text"].as_str().unwrap().to_owned());
+        self.heard.lock().unwrap().push((to.clone(), text));
+        if let Some(said) = self.says.lock().unwrap().pop() {
+            rate_hints::note(said);
+        }
+        if self.silent {
+            std::future::pending::<()>().await;
+        }
+        match self.answers.lock().unwrap().remove(&to) {
+            Some(failure) => Err(failure),
+            None => {
+                let recipients = self.reached.lock().unwrap().clone();
+                Ok(Delivered { recipients, ..Delivered::from("x".to_owned()) })
+            }
+        }
+    }
+
+    fn redelivery(&self, _: &Value) -> Redelivery {
+        match (self.looks, self.found.lock().unwrap().is_some()) {
+            (true, _) => Redelivery::Look,
+            (false, true) => Redelivery::Ask,
+            (false, false) => Redelivery::Never,
+        }
+    }
+}
+
+#[async_trait]
+impl Receiver for Platform {
     async fn read_callback(
         &self,
         signature: &str,
@@ -211,51 +262,6 @@ impl Adapter for Platform {
             "signed" => Ok(vec![DeliveryStatus { key: PartKey(key.into()), outcome }]),
             _ => Err(CallbackRefused::Signature),
         }
-    }
-
-    async fn position(&self, _: &Value) -> Result<Option<String>, Failure> {
-        self.stands.lock().unwrap().clone().unwrap_or(Ok(None))
-    }
-
-    async fn deliver_with_details(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
-        let recipients = self.reached.lock().unwrap().clone();
-        self.deliver(request, key).await.map(|id| Delivered { recipients, ..Delivered::from(id) })
-    }
-
-    async fn find(&self, _: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        self.stood.lock().unwrap().push(attempt.position.map(str::to_owned));
-        if self.deaf {
-            return Err(Failure::Retry("nobody answers".into()));
-        }
-        self.found.lock().unwrap().take().unwrap_or(Ok(None))
-    }
-
-    async fn deliver(&self, request: &Value, _: &PartKey) -> Result<String, Failure> {
-        let (to, text) =
-            (request["to"].as_str().unwrap().to_owned(), request["text"].as_str().unwrap().to_owned());
-        self.heard.lock().unwrap().push((to.clone(), text));
-        if let Some(said) = self.says.lock().unwrap().pop() {
-            rate_hints::note(said);
-        }
-        if self.silent {
-            std::future::pending::<()>().await;
-        }
-        match self.answers.lock().unwrap().remove(&to) {
-            Some(failure) => Err(failure),
-            None => Ok("x".into()),
-        }
-    }
-
-    fn redelivery(&self, _: &Value) -> Redelivery {
-        match (self.looks, self.found.lock().unwrap().is_some()) {
-            (true, _) => Redelivery::Look,
-            (false, true) => Redelivery::Ask,
-            (false, false) => Redelivery::Never,
-        }
-    }
-
-    async fn check_ready(&self) -> Result<String, NotReady> {
-        Ok("ready".into())
     }
 }
 

@@ -7,7 +7,7 @@ use super::{
 };
 use crate::{
     blocking,
-    channels::{Adapter, OperationRequest},
+    channels::{Adapter, OperationRequest, envelope::Envelope, sender::Composed},
     message::{
         new_part_key,
         operation::{Operation, Poll},
@@ -45,22 +45,16 @@ pub(super) fn part(
         operation: &operation,
         part: text.as_ref(),
     };
-    let Some(request) = adapter.compose_operation(&op) else {
+    let Some(composed) = adapter.plan_operation(&op, content.made_by) else {
         return Err(capability_check::lacks(adapter.capabilities(), operation.action()));
     };
-    let request = match content.made_by {
-        Some(made) => adapter.keeping(request, made),
-        None => request,
-    };
-    if let Some(why) = adapter.refusal(&request) {
-        return Err(never(why));
-    }
+    let Composed { request, route } = composed.map_err(never)?;
     let mut shown = shown::operation(&operation, text.as_ref().map(|part| part.shown.as_str()));
     for line in shown::locations(content) {
         shown = format!("{line}\n{shown}");
     }
-    let route = adapter.route(&request);
-    Ok(Some(NewPart { key: new_part_key(), shown, request: request.to_string(), route }))
+    let request = Envelope { request, fallback: None }.to_text();
+    Ok(Some(NewPart { key: new_part_key(), shown, request, route }))
 }
 
 /// The text beside an operation: one part, or none.

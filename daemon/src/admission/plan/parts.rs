@@ -9,8 +9,11 @@ use serde_json::Value;
 
 use super::{Renderings, files, operations, shown, speech};
 use crate::{
-    channels::{Adapter, OutgoingPart, Quoted, Source},
-    delivery::voice_fallback,
+    channels::{
+        Adapter, OutgoingPart, Quoted, Refused, Source,
+        envelope::{Envelope, Fallback},
+        sender::Composed,
+    },
     message::{
         attachment::Attachment,
         new_part_key,
@@ -188,19 +191,16 @@ fn letters(
             index,
             of,
         };
-        let mut request = adapter.compose(&outgoing);
-        if let Some(why) = adapter.refusal(&request) {
-            return Err(never(why));
-        }
+        let Composed { request, route } = adapter.plan(&outgoing).map_err(never)?;
         let is_recording = matches!(files, [file] if file.voice && file.spoken.is_some());
-        if text_is_spoken && is_recording {
-            request = voice_fallback::repeating(&request);
-        } else if let Some(words) = words {
-            let words = adapter.compose(&OutgoingPart { part: words, files: &[], ..outgoing });
-            if adapter.refusal(&words).is_none() {
-                request = voice_fallback::planned(&request, &words);
+        let fallback = match words {
+            _ if text_is_spoken && is_recording => Some(Fallback::TextBefore),
+            None => None,
+            Some(words) => {
+                let words = adapter.plan(&OutgoingPart { part: words, files: &[], ..outgoing });
+                words.ok().map(|words| Fallback::Request(words.request))
             }
-        }
+        };
         let text = match adapter.capabilities().source {
             true => markdown.clone().into_owned(),
             false => part.shown.clone(),
@@ -211,14 +211,15 @@ fn letters(
         if outgoing.reply_to.is_some() {
             shown.extend(shown::locations(content));
         }
-        let route = adapter.route(&request);
-        Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), request: request.to_string(), route })
+        // A recording and its words go the same way, or the words go by the only one there is for them.
+        let request = Envelope { request, fallback }.to_text();
+        Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), request, route })
     };
     pieces.iter().enumerate().map(part).collect()
 }
 
 /// The adapter knows already that the platform would not take it.
-pub(super) fn never(why: String) -> Refusal {
+pub(super) fn never(Refused(why): Refused) -> Refusal {
     Refusal::input(why, "change it as it says, or leave it out").because("not_supported")
 }
 

@@ -9,6 +9,7 @@ use super::{
     deliveries::assert_ends,
     stage::{Script, Stage},
 };
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, DeliveryMode, OperationRequest, OutgoingPart, Redelivery,
@@ -65,7 +66,7 @@ async fn what_is_claimed_is_done_and_what_is_lacking_is_not() {
             let asked = op(to, &operation, part);
             let idle = nowhere(contract);
             if !idle.capabilities().does(action) {
-                assert_eq!(idle.compose_operation(&asked), None, "{what}: it is not claimed");
+                assert_eq!(idle.composed_operation(&asked), None, "{what}: it is not claimed");
                 continue;
             }
             let Scene::Plays(script, ends) = (contract.scene)(Case::Operation(action)) else {
@@ -74,12 +75,12 @@ async fn what_is_claimed_is_done_and_what_is_lacking_is_not() {
             let stage = Stage::set(script);
             let adapter = stage.open(contract);
             let request =
-                adapter.compose_operation(&asked).unwrap_or_else(|| panic!("{what}: it is claimed"));
+                adapter.composed_operation(&asked).unwrap_or_else(|| panic!("{what}: it is claimed"));
             assert_eq!(request.get("refused"), None, "{what}");
             let _listening = stage.listen(&adapter);
-            assert_ends(&what, &adapter.deliver(&request, &key()).await, ends);
+            assert_ends(&what, &adapter.delivered(&request, &key()).await, ends);
             let seen_once = !matches!(operation, Operation::Poll(_) | Operation::Thread { .. });
-            assert!(!seen_once || matches!(adapter.redelivery(&request), Redelivery::Keyed(_)), "{what}");
+            assert!(!seen_once || matches!(adapter.redelivery_of(&request), Redelivery::Keyed(_)), "{what}");
         }
     }
 }
@@ -129,7 +130,7 @@ fn whoever_approves_is_told_the_way_where_there_are_several_and_who_sets_it_up_w
     for contract in all() {
         let adapter = nowhere(contract);
         let can = adapter.capabilities();
-        let route = adapter.route(&adapter.compose(&outgoing(contract.address, &text)));
+        let route = adapter.route_of(&outgoing(contract.address, &text));
         assert_eq!(route.is_some(), can.mode == DeliveryMode::Hybrid, "{}: {route:?}", contract.name());
         let said = can.mode.not_ready(can.channel, "no answer");
         let between = said.contains("a program in between");
@@ -239,7 +240,7 @@ fn what_is_within_the_bounds_stands_in_the_request_as_a_whole_and_beyond_them_no
         let adapter = nowhere(contract);
         let can = adapter.capabilities();
         let compose =
-            |extras: &Extras| adapter.compose(&OutgoingPart { extras, ..outgoing(contract.address, &text) });
+            |extras: &Extras| adapter.composed(&OutgoingPart { extras, ..outgoing(contract.address, &text) });
         for beyond in [0, 3] {
             let name = format!("{}, {beyond} beyond the bound", contract.name());
             if let Some(rules) = &can.buttons {
@@ -271,7 +272,7 @@ fn what_is_within_the_bounds_stands_in_the_request_as_a_whole_and_beyond_them_no
                 let poll = poll(rules, beyond);
                 let operation = Operation::Poll(poll.clone());
                 let request = adapter
-                    .compose_operation(&op(contract.address, &operation, None))
+                    .composed_operation(&op(contract.address, &operation, None))
                     .unwrap_or_else(|| panic!("{name}"));
                 if beyond == 0 {
                     assert_whole(&name, &request, poll.options.iter().chain([&poll.question]));
@@ -310,9 +311,9 @@ async fn a_request_that_was_not_stored_by_us_goes_nowhere_and_breaks_nothing() {
         }
         let adapter = nowhere(contract);
         for odd in [json!(null), json!({}), json!([1]), json!("x"), json!({"method": 1, "body": []})] {
-            let ended = adapter.deliver(&odd, &key()).await;
+            let ended = adapter.delivered(&odd, &key()).await;
             assert!(ended.is_err(), "{}: {odd}", contract.name());
-            let _ = adapter.redelivery(&odd);
+            let _ = adapter.redelivery_of(&odd);
         }
     }
 }
@@ -324,14 +325,14 @@ fn an_answer_in_a_thread_in_silence_is_composed_wherever_it_is_claimed() {
         let adapter = nowhere(contract);
         let can = adapter.capabilities();
         let plain = outgoing(contract.address, &text);
-        let bare = adapter.compose(&plain);
+        let bare = adapter.composed(&plain);
         let claims = [
             (can.threads, OutgoingPart { thread: Some(contract.message), ..plain }, "threads"),
             (can.replies, OutgoingPart { reply_to: Some(contract.message), ..plain }, "replies"),
             (can.silent, OutgoingPart { silent: true, ..plain }, "silence"),
         ];
         for (claimed, outgoing, what) in claims {
-            let request = adapter.compose(&outgoing);
+            let request = adapter.composed(&outgoing);
             if claimed {
                 assert_ne!(request, bare, "{}: {what} are claimed", contract.name());
                 assert_eq!(request.get("refused"), None, "{}: {what}", contract.name());
@@ -344,6 +345,6 @@ fn an_answer_in_a_thread_in_silence_is_composed_wherever_it_is_claimed() {
             silent: true,
             ..op(contract.address, &operation, None)
         };
-        let _ = adapter.compose_operation(&full);
+        let _ = adapter.composed_operation(&full);
     }
 }

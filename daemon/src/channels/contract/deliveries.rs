@@ -6,6 +6,7 @@ use super::{
     Case, Contract, Ends, NEEDLE, Scene, all,
     stage::{Script, Stage},
 };
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Failure, OutgoingPart, PartKey, formats,
@@ -46,7 +47,7 @@ pub(super) fn scenes(case: Case) -> impl Iterator<Item = (&'static Contract, Scr
 
 async fn send(adapter: &dyn Adapter, contract: &Contract, text: &str) -> Result<String, Failure> {
     let part = part(text);
-    adapter.deliver(&adapter.compose(&outgoing(contract.address, &part)), &key()).await
+    adapter.delivered(&adapter.composed(&outgoing(contract.address, &part)), &key()).await
 }
 
 async fn all_end_as_they_should(case: Case) {
@@ -64,12 +65,12 @@ async fn a_removal_whose_answer_was_lost_is_done_where_nothing_is_left_to_remove
         let stage = Stage::set(script);
         let adapter = stage.open(contract);
         let operation = Operation::Delete { message: contract.message.into() };
-        let request = adapter.compose_operation(&op(contract.address, &operation, None)).unwrap();
+        let request = adapter.composed_operation(&op(contract.address, &operation, None)).unwrap();
         let what = format!("{}, a removal", contract.name());
-        assert_ends(&what, &adapter.deliver(&request, &key()).await, Ends::Unknown);
-        assert_ends(&what, &adapter.deliver(&request, &key()).await, ends);
+        assert_ends(&what, &adapter.delivered(&request, &key()).await, Ends::Unknown);
+        assert_ends(&what, &adapter.delivered(&request, &key()).await, ends);
         // What nobody has tried to remove is no more gone than it was ever there.
-        let other = adapter.deliver(&request, &PartKey("f".repeat(32))).await;
+        let other = adapter.delivered(&request, &PartKey("f".repeat(32))).await;
         assert!(matches!(other, Err(Failure::Permanent(_))), "{what}: {other:?}");
         tried += 1;
     }
@@ -97,9 +98,9 @@ async fn a_long_text_arrives_in_parts_none_of_which_is_over_the_limit() {
         let of = parts.len();
         for (index, part) in parts.iter().enumerate() {
             assert!(part.units <= most, "{name}: a part has {} units", part.units);
-            let request = adapter.compose(&OutgoingPart { index, of, ..outgoing(contract.address, part) });
+            let request = adapter.composed(&OutgoingPart { index, of, ..outgoing(contract.address, part) });
             let key = if index == 0 { key() } else { PartKey(format!("{index:032x}")) };
-            let ended = adapter.deliver(&request, &key).await;
+            let ended = adapter.delivered(&request, &key).await;
             assert_ends(&format!("{name}, part {index} of {of}"), &ended, ends);
         }
     }
@@ -183,19 +184,20 @@ async fn a_file_goes_along_and_nothing_goes_without_it() {
         let captions = format.is_none_or(|format| format.caption_limit != Some(0));
         let caption = part(if captions { "See" } else { "" });
         let file = [stage.stage(name, kind, b"the bytes of a file")];
-        let request = adapter.compose(&OutgoingPart { files: &file, ..outgoing(contract.address, &caption) });
+        let request =
+            adapter.composed(&OutgoingPart { files: &file, ..outgoing(contract.address, &caption) });
         let stored = request.to_string();
         assert!(
             stored.contains(&file[0].reference()) || stored.contains(&file[0].sha256.to_string()),
             "{what}: {stored}"
         );
         assert!(!stored.contains("the bytes"), "{what}: {stored}");
-        assert_ends(&what, &adapter.deliver(&request, &key()).await, ends);
+        assert_ends(&what, &adapter.delivered(&request, &key()).await, ends);
         let heard = || stage.heard().iter().filter(|line| *line != "QUIT").count();
         let before = heard();
         std::fs::remove_dir_all(stage.files()).unwrap();
         let other = PartKey("1".repeat(32));
-        let ended = adapter.deliver(&request, &other).await;
+        let ended = adapter.delivered(&request, &other).await;
         assert_ends(&format!("{what}, its file is gone"), &ended, Ends::Refused("any more"));
         assert_eq!(heard(), before, "{what}");
     }

@@ -5,6 +5,7 @@ use super::{
     deliveries::{assert_ends, scenes},
     stage::{Script, Stage},
 };
+use crate::channels::sample::AsJson as _;
 use crate::channels::{
     Failure,
     sample::{key, outgoing, part},
@@ -16,7 +17,7 @@ async fn a_secret_that_is_refused_is_named_and_not_shown() {
         let stage = Stage::set(script);
         let adapter = stage.open(contract);
         let part = part("Hello");
-        let ended = adapter.deliver(&adapter.compose(&outgoing(contract.address, &part)), &key()).await;
+        let ended = adapter.delivered(&adapter.composed(&outgoing(contract.address, &part)), &key()).await;
         assert_ends(&contract.name(), &ended, ends);
     }
 }
@@ -28,12 +29,12 @@ async fn a_secret_that_was_replaced_is_read_when_the_old_one_is_refused() {
         let stage = Stage::set(script);
         let adapter = stage.open(contract);
         let part = part("Hello");
-        let request = adapter.compose(&outgoing(contract.address, &part));
+        let request = adapter.composed(&outgoing(contract.address, &part));
         stage.write_secret(contract, Age::New);
-        let refused = adapter.deliver(&request, &key()).await;
+        let refused = adapter.delivered(&request, &key()).await;
         assert!(matches!(refused, Err(Failure::Retry(_))), "{name}: {refused:?}");
         assert!(!format!("{refused:?}").contains(NEEDLE), "{name}: {refused:?}");
-        assert_ends(&name, &adapter.deliver(&request, &key()).await, ends);
+        assert_ends(&name, &adapter.delivered(&request, &key()).await, ends);
     }
 }
 

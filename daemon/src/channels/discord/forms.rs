@@ -10,6 +10,7 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use reqwest::Method;
+use serde::Deserialize as _;
 use serde_json::{Map, Value, json};
 
 use super::{client::Client, request::StoredRequest, target};
@@ -138,7 +139,7 @@ impl Interaction {
             return;
         };
         let forms = request
-            .and_then(|request| StoredRequest::read(&request).ok())
+            .and_then(|request| StoredRequest::deserialize(&request).ok())
             .map(|request| request.forms)
             .unwrap_or_default();
         let answer = match (forms.into_iter().nth(self.form), self.kind) {

@@ -39,7 +39,6 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use gatepost_chunk::Unit;
 use serde::Deserialize;
-use serde_json::Value;
 
 use self::{
     client::Client,
@@ -47,8 +46,8 @@ use self::{
     request::{Request, SendOptions, StoredRequest},
 };
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest, OutgoingPart,
-    PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest,
+    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, FormRules, PollRules, SelectRules},
     http::{base::Base, token::Token},
@@ -232,6 +231,11 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }))
 }
 
+/// The request, if Discord takes what it names.
+fn fit(request: StoredRequest) -> Result<StoredRequest, Refused> {
+    request.unfit().map_or(Ok(request), |why| Err(Refused(why)))
+}
+
 #[async_trait]
 impl Adapter for Discord {
     fn capabilities(&self) -> &'static Capabilities {
@@ -264,80 +268,9 @@ impl Adapter for Discord {
         IdScope::Thread
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
-        if let Some(why) = request::alike(outgoing.extras) {
-            return super::refused(&why);
-        }
-        let request = request::compose(outgoing, self.options);
-        if !request.forms.is_empty() {
-            match &self.gateway {
-                // It was taken when there was a connection, and none is there any more.
-                None => return super::refused(NO_FORMS),
-                Some(gateway) => {
-                    if let Some(why) = gateway.without_forms() {
-                        return super::refused(&why);
-                    }
-                }
-            }
-        }
-        let rows = outgoing.extras.buttons.len() + outgoing.extras.selects.len();
-        if rows > request::MAX_ROWS {
-            return super::refused(
-                "buttons and lists share five rows on Discord, of which each list takes one",
-            );
-        }
-        if let Some(why) = request.forms.iter().find_map(forms::unfit) {
-            return super::refused(&why);
-        }
-        if let Some(why) = self.client.too_large_for(outgoing.address, outgoing.files) {
-            return super::refused(&why);
-        }
-        request.stored()
-    }
-
     fn joins_album(&self, files: &[Attachment], file: &Attachment) -> bool {
         // "up to ten" (<https://docs.discord.com/developers/reference#uploading-files>); a voice message has one alone.
         files.len() < 10 && !file.voice && !files.iter().any(|file| file.voice)
-    }
-
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
-        let request = request::compose_operation(op, self.options)?;
-        (self.gateway.is_some() || request.presence().is_none()).then(|| request.stored())
-    }
-
-    fn refusal(&self, request: &Value) -> Option<String> {
-        let unfit = || StoredRequest::read(request).ok()?.unfit();
-        request["refused"].as_str().map(str::to_owned).or_else(unfit)
-    }
-
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        let request = StoredRequest::read(request)?;
-        match (&self.gateway, request.presence()) {
-            (Some(gateway), Some(presence)) => gateway.set(presence).await,
-            _ => self.client.deliver(request, key, &self.kept).await,
-        }
-    }
-
-    fn redelivery(&self, request: &Value) -> Redelivery {
-        match StoredRequest::read(request).map(|request| request.request) {
-            Ok(Request::Message { .. }) => Redelivery::Keyed(NONCE),
-            // A thread has no nonce.
-            Ok(Request::Thread { .. }) | Err(_) => Redelivery::Never,
-            Ok(_) => Redelivery::SEEN_ONCE,
-        }
-    }
-
-    async fn listen(&self, hub: &dyn HubHandle) {
-        let Some(gateway) = &self.gateway else { return };
-        let last = hub.newest(Action::SetPresence).await;
-        let presence = last.and_then(|request| StoredRequest::read(&request).ok()?.presence());
-        gateway.keep(&self.client, hub, presence).await;
-    }
-
-    async fn leave(&self) {
-        if let Some(gateway) = &self.gateway {
-            gateway.leave().await;
-        }
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
@@ -347,6 +280,80 @@ impl Adapter for Discord {
         // Messages go all the same.
         let troubles = gateway.trouble().into_iter().chain(gateway.endpoint());
         Ok(troubles.fold(who, |who, trouble| format!("{who}; {trouble}")))
+    }
+}
+
+#[async_trait]
+impl Sender for Discord {
+    type Request = StoredRequest;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<StoredRequest, Refused> {
+        if let Some(why) = request::alike(outgoing.extras) {
+            return Err(Refused(why));
+        }
+        let request = request::compose(outgoing, self.options);
+        if !request.forms.is_empty() {
+            match &self.gateway {
+                // It was taken when there was a connection, and none is there any more.
+                None => return Err(Refused::because(NO_FORMS)),
+                Some(gateway) => {
+                    if let Some(why) = gateway.without_forms() {
+                        return Err(Refused(why));
+                    }
+                }
+            }
+        }
+        let rows = outgoing.extras.buttons.len() + outgoing.extras.selects.len();
+        if rows > request::MAX_ROWS {
+            return Err(Refused::because(
+                "buttons and lists share five rows on Discord, of which each list takes one",
+            ));
+        }
+        if let Some(why) = request.forms.iter().find_map(forms::unfit) {
+            return Err(Refused(why));
+        }
+        if let Some(why) = self.client.too_large_for(outgoing.address, outgoing.files) {
+            return Err(Refused(why));
+        }
+        fit(request)
+    }
+
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<StoredRequest, Refused>> {
+        let request = request::compose_operation(op, self.options)?;
+        (self.gateway.is_some() || request.presence().is_none()).then(|| fit(request))
+    }
+
+    async fn deliver(&self, request: &StoredRequest, key: &PartKey) -> Result<Delivered, Failure> {
+        let id = match (&self.gateway, request.presence()) {
+            (Some(gateway), Some(presence)) => gateway.set(presence).await?,
+            _ => self.client.deliver(request.clone(), key, &self.kept).await?,
+        };
+        Ok(id.into())
+    }
+
+    fn redelivery(&self, request: &StoredRequest) -> Redelivery {
+        match request.request {
+            Request::Message { .. } => Redelivery::Keyed(NONCE),
+            // A thread has no nonce.
+            Request::Thread { .. } => Redelivery::Never,
+            _ => Redelivery::SEEN_ONCE,
+        }
+    }
+}
+
+#[async_trait]
+impl Receiver for Discord {
+    async fn listen(&self, hub: &dyn HubHandle) {
+        let Some(gateway) = &self.gateway else { return };
+        let last = hub.newest(Action::SetPresence).await;
+        let presence = last.and_then(|request| StoredRequest::deserialize(&request).ok()?.presence());
+        gateway.keep(&self.client, hub, presence).await;
+    }
+
+    async fn leave(&self) {
+        if let Some(gateway) = &self.gateway {
+            gateway.leave().await;
+        }
     }
 }
 

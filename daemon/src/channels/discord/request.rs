@@ -17,7 +17,7 @@ use super::{
     target,
 };
 use crate::{
-    channels::{Failure, OperationRequest, OutgoingPart, twice},
+    channels::{OperationRequest, OutgoingPart, twice},
     message::{
         form::Form,
         operation::{self, Extras, Operation, Poll, Press},
@@ -167,17 +167,6 @@ impl StoredRequest {
             Request::Presence { status, text } => Some(Presence { status: *status, text: text.clone() }),
             _ => None,
         }
-    }
-
-    /// As it is stored.
-    pub(super) fn stored(&self) -> Value {
-        serde_json::to_value(self).expect("it has nothing but JSON in it")
-    }
-
-    /// As it was stored.
-    pub(super) fn read(request: &Value) -> Result<Self, Failure> {
-        Self::deserialize(request)
-            .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
     }
 }
 

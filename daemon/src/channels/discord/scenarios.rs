@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::{
     Client, Discord, Gateway, Tempo, conversations::Place, request::SendOptions, voice::tests::recording,
 };
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Failure, OperationRequest, OutgoingPart, Redelivery,
@@ -62,8 +63,8 @@ const FORBIDDEN: Reply = Reply::Says(403, "", r#"{"message":"Missing Permissions
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
     let mock = Mock::start(script);
     let discord = discord(mock.port, Secret::from(TOKEN));
-    let request = discord.compose(&outgoing(&part("Hello")));
-    (discord.deliver(&request, &key()).await, mock)
+    let request = discord.composed(&outgoing(&part("Hello")));
+    (discord.delivered(&request, &key()).await, mock)
 }
 
 async fn perform(
@@ -81,8 +82,8 @@ async fn perform(
         operation: &operation,
         part,
     };
-    let request = discord.compose_operation(&op).unwrap();
-    (discord.deliver(&request, &key()).await, mock.heard())
+    let request = discord.composed_operation(&op).unwrap();
+    (discord.delivered(&request, &key()).await, mock.heard())
 }
 
 /// The line and head of a request begin so.
@@ -129,11 +130,11 @@ async fn only_messages_are_recognised_for_minutes_and_threads_never() {
         operation: &thread,
         part: None,
     };
-    assert_eq!(discord.redelivery(&discord.compose(&outgoing(&part))), Redelivery::Keyed(super::NONCE));
-    assert_eq!(discord.redelivery(&discord.compose_operation(&op).unwrap()), Redelivery::Never);
-    let pin = discord.compose_operation(&OperationRequest { operation: &pin, ..op }).unwrap();
-    assert_eq!(discord.redelivery(&pin), Redelivery::SEEN_ONCE);
-    assert_eq!(discord.redelivery(&json!({})), Redelivery::Never);
+    assert_eq!(discord.redelivery_of(&discord.composed(&outgoing(&part))), Redelivery::Keyed(super::NONCE));
+    assert_eq!(discord.redelivery_of(&discord.composed_operation(&op).unwrap()), Redelivery::Never);
+    let pin = discord.composed_operation(&OperationRequest { operation: &pin, ..op }).unwrap();
+    assert_eq!(discord.redelivery_of(&pin), Redelivery::SEEN_ONCE);
+    assert_eq!(discord.redelivery_of(&json!({})), Redelivery::Never);
 }
 
 #[tokio::test]
@@ -246,8 +247,8 @@ async fn a_file_goes_as_a_form_with_its_message() {
     let file = files.add("ä.ogg", "text/plain", b"hello");
     let discord = Discord { kept: files.kept(), ..discord(mock.port, Secret::from(TOKEN)) };
     let part = part("June");
-    let request = discord.compose(&OutgoingPart { files: &[file], ..outgoing(&part) });
-    assert_eq!(discord.deliver(&request, &key()).await.unwrap(), "1001");
+    let request = discord.composed(&OutgoingPart { files: &[file], ..outgoing(&part) });
+    assert_eq!(discord.delivered(&request, &key()).await.unwrap(), "1001");
     let heard = mock.heard();
     is(&heard[0], "POST /api/v10/channels/42/messages");
     assert!(heard[0].contains("content-type: multipart/form-data; boundary="), "{}", heard[0]);
@@ -257,10 +258,10 @@ async fn a_file_goes_as_a_form_with_its_message() {
     let file = "name=\"files[0]\"; filename=\"ä.ogg\"\r\nContent-Type: text/plain\r\n\r\nhello\r\n";
     assert!(heard[0].contains(file), "{}", heard[0]);
     // Both leave together, so a lost answer leaves both open.
-    let failure = discord.deliver(&request, &key()).await.unwrap_err();
+    let failure = discord.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(failure, Failure::Unknown(_)), "{failure:?}");
     files.clear();
-    let failure = discord.deliver(&request, &key()).await.unwrap_err();
+    let failure = discord.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
     assert_eq!(mock.heard().len(), 2, "without its file nothing leaves");
 }
@@ -273,8 +274,8 @@ async fn a_recording_that_says_how_long_it_is_goes_as_a_voice_message_and_anothe
         let files = Files::new();
         let file = Attachment { voice: true, ..files.add("ä.ogg", "audio/ogg", &bytes) };
         let discord = Discord { kept: files.kept(), ..discord(mock.port, Secret::from(TOKEN)) };
-        let request = discord.compose(&OutgoingPart { files: &[file], ..outgoing(&part) });
-        assert_eq!(discord.deliver(&request, &key()).await.unwrap(), "1001");
+        let request = discord.composed(&OutgoingPart { files: &[file], ..outgoing(&part) });
+        assert_eq!(discord.delivered(&request, &key()).await.unwrap(), "1001");
         let message = payload(&mock.heard()[0]);
         assert_eq!(message["flags"], flags);
         if flags == 8192 {
@@ -296,8 +297,8 @@ async fn several_files_are_one_message_and_lists_take_their_rows_from_the_button
     let voice = Attachment { voice: true, ..pictures[0].clone() };
     assert!(discord.joins_album(&pictures[..1], &pictures[1]) && !discord.joins_album(&pictures, &voice));
     let part = part("June");
-    let request = discord.compose(&OutgoingPart { files: &pictures, ..outgoing(&part) });
-    assert_eq!(discord.deliver(&request, &key()).await.unwrap(), "1001");
+    let request = discord.composed(&OutgoingPart { files: &pictures, ..outgoing(&part) });
+    assert_eq!(discord.delivered(&request, &key()).await.unwrap(), "1001");
     let form = &mock.heard()[0];
     assert!(form.contains("name=\"files[0]\"; filename=\"a.png\"") && form.contains("name=\"files[1]\""));
     assert_eq!(payload(form)["attachments"].as_array().unwrap().len(), 2);
@@ -309,7 +310,7 @@ async fn several_files_are_one_message_and_lists_take_their_rows_from_the_button
         selects: (0..lists).map(select).collect(),
         ..Extras::default()
     };
-    let compose = |extras: &Extras| discord.compose(&OutgoingPart { extras, ..outgoing(&part) });
+    let compose = |extras: &Extras| discord.composed(&OutgoingPart { extras, ..outgoing(&part) });
     assert_eq!(discord.refusal(&compose(&extras(3, 2))), None);
     assert!(discord.refusal(&compose(&extras(3, 3))).unwrap().contains("five rows"));
 }
@@ -330,13 +331,13 @@ async fn a_button_of_a_form_names_its_part_and_the_form_itself_stays_here() {
     let outgoing = OutgoingPart { extras: &extras, ..outgoing(&part) };
     let mock = Mock::start(&[SENT]);
     let without = discord(mock.port, Secret::from(TOKEN));
-    assert!(without.refusal(&without.compose(&outgoing)).unwrap().contains("gateway = true"));
+    assert!(without.refusal(&without.composed(&outgoing)).unwrap().contains("gateway = true"));
 
     let gateway = Some(Gateway::new("home", Tempo::USUAL));
     let with = Discord { gateway, ..discord(mock.port, Secret::from(TOKEN)) };
-    let request = with.compose(&outgoing);
+    let request = with.composed(&outgoing);
     assert_eq!((with.refusal(&request), &request["forms"]), (None, &json!([form, form])));
-    assert_eq!(with.deliver(&request, &key()).await.unwrap(), "1001");
+    assert_eq!(with.delivered(&request, &key()).await.unwrap(), "1001");
     let sent = body(&mock.heard()[0]);
     let id = |n| format!("gatepost:form:{}:{n}", key().0);
     let ids = ["/components/0/components/1", "/components/1/components/0"]
@@ -347,6 +348,6 @@ async fn a_button_of_a_form_names_its_part_and_the_form_itself_stays_here() {
 
     // Nobody else's button opens one.
     let forged = Extras { buttons: vec![vec![button("Yes", Press::Data(id(0)))]], ..Extras::default() };
-    let request = with.compose(&OutgoingPart { extras: &forged, ..outgoing });
+    let request = with.composed(&OutgoingPart { extras: &forged, ..outgoing });
     assert!(with.refusal(&request).unwrap().contains("the hub's own"));
 }

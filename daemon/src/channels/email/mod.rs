@@ -24,15 +24,14 @@ use std::{path::PathBuf, sync::Arc};
 use async_trait::async_trait;
 use lettre::{message::Mailbox, transport::smtp::extension::ClientId};
 use serde::Deserialize;
-use serde_json::Value;
 
 use self::{
     request::{Mail, Request},
     submission::{Login, RateLimiter, Security, Submission, trust},
 };
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
-    Redelivery, TargetError,
+    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
+    Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     http::token::Token,
     identity::Spelling,
@@ -191,35 +190,38 @@ impl Adapter for Email {
         IdScope::Conversation
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
-        serde_json::to_value(Request::new(&self.from, outgoing)).expect("strings always have a JSON form")
-    }
-
-    fn refusal(&self, request: &Value) -> Option<String> {
-        let unfit = || Request::deserialize(request).ok()?.unfit();
-        request["refused"].as_str().map(str::to_owned).or_else(unfit)
-    }
-
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        let mail = Request::deserialize(request)
-            .map_err(|e| e.to_string())
-            .and_then(|request| request.mail(key))
-            .map_err(|why| Failure::Permanent(format!("the stored mail cannot be sent: {why}")))?;
-        let content = mail.content.open(&self.kept).await;
-        let content = content.map_err(|error| Failure::Permanent(error.to_string()))?;
-        let mail = Mail { content, ..mail };
-        self.submission.submit(&mail).await.map(|()| mail.id)
-    }
-
-    fn redelivery(&self, _: &Value) -> Redelivery {
-        Redelivery::Never
-    }
-
     async fn check_ready(&self) -> Result<String, NotReady> {
         let endpoint = self.submission.knock().await.map_err(|failure| NotReady(failure.to_string()))?;
         Ok(format!("{} through {endpoint}", self.from))
     }
 }
+
+#[async_trait]
+impl Sender for Email {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        let request = Request::new(&self.from, outgoing);
+        request.unfit().map_or(Ok(request), |why| Err(Refused(why)))
+    }
+
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+        let mail = request
+            .mail(key)
+            .map_err(|why| Failure::Permanent(format!("the stored mail cannot be sent: {why}")))?;
+        let content = mail.content.open(&self.kept).await;
+        let content = content.map_err(|error| Failure::Permanent(error.to_string()))?;
+        let mail = Mail { content, ..mail };
+        self.submission.submit(&mail).await?;
+        Ok(mail.id.into())
+    }
+
+    fn redelivery(&self, _: &Request) -> Redelivery {
+        Redelivery::Never
+    }
+}
+
+impl Receiver for Email {}
 
 #[cfg(test)]
 mod tests {

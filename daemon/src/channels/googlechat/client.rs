@@ -181,7 +181,7 @@ impl Client {
     /// Whether a message is there, and in which thread: every one is in one.
     pub(super) async fn locate(&self, message: &str) -> Result<Located, Failure> {
         if let Route::Webhook { .. } = self.way {
-            return Ok(Located::CallbackRefused);
+            return Ok(Located::Unknown);
         }
         let answer = self.send(Method::GET, message, &[], None).await.map_err(Failure::harmless)?;
         if answer.status == StatusCode::NOT_FOUND {

@@ -23,7 +23,6 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use gatepost_chunk::Unit;
 use serde::Deserialize;
-use serde_json::Value;
 
 use self::{
     client::{Client, Route},
@@ -31,8 +30,8 @@ use self::{
     request::Request,
 };
 use super::{
-    Adapter, Capabilities, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart, PartKey,
-    Redelivery, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart,
+    PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules},
     http::{
@@ -210,30 +209,36 @@ impl Adapter for GoogleChat {
         self.client.locate(&request::within(address, "messages", message)).await
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
-        request::compose(outgoing)
-    }
-
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
-        request::compose_operation(op, matches!(self.client.way, Route::Webhook { .. }))
-    }
-
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.client.perform(Request::read(request)?, key).await
-    }
-
-    fn redelivery(&self, request: &Value) -> Redelivery {
-        match (&self.client.way, Request::read(request)) {
-            (_, Err(_)) => Redelivery::Never,
-            (Route::Webhook { .. }, Ok(_)) => Redelivery::Keyed(BY_REQUEST),
-            (Route::App { .. }, Ok(_)) => Redelivery::Keyed(BY_NAME),
-        }
-    }
-
     async fn check_ready(&self) -> Result<String, NotReady> {
         self.client.ready().await.map_err(NotReady)
     }
 }
+
+#[async_trait]
+impl Sender for GoogleChat {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        Ok(request::compose(outgoing))
+    }
+
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
+        request::compose_operation(op, matches!(self.client.way, Route::Webhook { .. })).map(Ok)
+    }
+
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+        self.client.perform(request.clone(), key).await.map(Delivered::from)
+    }
+
+    fn redelivery(&self, _: &Request) -> Redelivery {
+        match &self.client.way {
+            Route::Webhook { .. } => Redelivery::Keyed(BY_REQUEST),
+            Route::App { .. } => Redelivery::Keyed(BY_NAME),
+        }
+    }
+}
+
+impl Receiver for GoogleChat {}
 
 /// `spaces/ID`, the one spelling; what is not one is refused.
 fn space(address: &str) -> Result<String, &'static str> {

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::{cards, is_id};
 use crate::{
-    channels::{Failure, OperationRequest, OutgoingPart},
+    channels::{OperationRequest, OutgoingPart, sender::members},
     message::operation::Operation,
 };
 
@@ -50,16 +50,8 @@ pub(super) enum Request {
     },
 }
 
-impl Request {
-    /// Reads a stored request.
-    pub(super) fn read(request: &Value) -> Result<Self, Failure> {
-        Self::deserialize(request)
-            .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
-    }
-}
-
 /// The request of a part.
-pub(super) fn compose(outgoing: &OutgoingPart<'_>) -> Value {
+pub(super) fn compose(outgoing: &OutgoingPart<'_>) -> Request {
     let mut message = json!({});
     if !outgoing.part.text.is_empty() {
         message["text"] = json!(outgoing.part.text);
@@ -71,21 +63,21 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>) -> Value {
     }
     let mut request = create(outgoing.address, outgoing.thread, outgoing.reply_to, message);
     // Every part is in its thread, and the first is under it.
-    if outgoing.index == 0 && outgoing.thread.is_none() && request["answers"].is_string() {
-        request["quotes"] = json!(true);
+    if let Request::Create { answers: Some(_), quotes, .. } = &mut request {
+        *quotes = outgoing.index == 0 && outgoing.thread.is_none();
     }
     silenced(request, outgoing.silent)
 }
 
-fn silenced(mut request: Value, silent: bool) -> Value {
-    if silent {
-        request["silent"] = json!(true);
+fn silenced(mut request: Request, is_silent: bool) -> Request {
+    if let Request::Create { silent, .. } = &mut request {
+        *silent = is_silent;
     }
     request
 }
 
 /// The request of what is no new text; none for what there is not.
-pub(super) fn compose_operation(op: &OperationRequest<'_>, webhook: bool) -> Option<Value> {
+pub(super) fn compose_operation(op: &OperationRequest<'_>, webhook: bool) -> Option<Request> {
     match op.operation {
         Operation::Thread { name, message } => {
             // Its own marks, which a name is not to have.
@@ -99,41 +91,42 @@ pub(super) fn compose_operation(op: &OperationRequest<'_>, webhook: bool) -> Opt
                 return None;
             }
             let mut request = create(op.address, None, message.as_deref(), json!({ "text": text }));
-            request["opens"] = json!(true);
+            if let Request::Create { opens, .. } = &mut request {
+                *opens = true;
+            }
             Some(silenced(request, op.silent && !webhook))
         }
         Operation::Poll(poll) if !webhook => {
             let message = json!({ "cardsV2": [cards::poll(poll)], "fallbackText": poll.question });
             Some(silenced(create(op.address, op.thread, op.reply_to, message), op.silent))
         }
-        Operation::Edit { message } if !webhook => Some(json!({
-            "do": "update",
-            "name": within(op.address, "messages", message),
-            "message": { "text": op.part?.text },
-        })),
+        Operation::Edit { message } if !webhook => Some(Request::Update {
+            name: within(op.address, "messages", message),
+            message: members(json!({ "text": op.part?.text })),
+        }),
         Operation::Delete { message } if !webhook => {
-            Some(json!({ "do": "delete", "name": within(op.address, "messages", message) }))
+            Some(Request::Delete { name: within(op.address, "messages", message) })
         }
         _ => None,
     }
 }
 
-fn create(space: &str, thread: Option<&str>, reply_to: Option<&str>, mut message: Value) -> Value {
-    let mut request = json!({ "do": "create", "space": space });
+fn create(space: &str, thread: Option<&str>, reply_to: Option<&str>, mut message: Value) -> Request {
+    let mut answers = None;
     match (thread, reply_to) {
         (Some(thread), _) if thread.contains("/threads/") => {
             message["thread"] = json!({ "name": within(space, "threads", thread) });
         }
         (Some(message), _) if message.contains("/messages/") => {
-            request["answers"] = json!(within(space, "messages", message));
+            answers = Some(within(space, "messages", message));
         }
         // A name that the app gives a thread itself; a new one opens it.
         (Some(key), _) => message["thread"] = json!({ "threadKey": key }),
-        (None, Some(message)) => request["answers"] = json!(within(space, "messages", message)),
+        (None, Some(message)) => answers = Some(within(space, "messages", message)),
         (None, None) => {}
     }
-    request["message"] = message;
-    request
+    let (space, message) = (space.to_owned(), members(message));
+    Request::Create { space, answers, opens: false, quotes: false, silent: false, message }
 }
 
 /// The name in this space of what is called so; of what can be no name, one that there is not.
@@ -149,6 +142,14 @@ mod tests {
         channels::{googlechat::scenarios::outgoing, sample::part},
         message::operation::{Button, Extras, Poll, Press},
     };
+
+    fn compose(outgoing: &OutgoingPart<'_>) -> Value {
+        json!(super::compose(outgoing))
+    }
+
+    fn compose_operation(op: &OperationRequest<'_>, webhook: bool) -> Option<Value> {
+        super::compose_operation(op, webhook).map(|request| json!(request))
+    }
 
     #[test]
     fn a_letter_becomes_this_message() {
@@ -195,7 +196,7 @@ mod tests {
         ] {
             let request = acted(&Operation::Delete { message: message.into() }, false).unwrap();
             assert_eq!(request, json!({ "do": "delete", "name": name }));
-            Request::read(&request).unwrap();
+            Request::deserialize(&request).unwrap();
         }
         let part = part("Hello");
         let request = compose(&OutgoingPart { thread: Some("spaces/BBBB/threads/T"), ..outgoing(&part) });

@@ -3,6 +3,7 @@
 use std::{fs, time::Duration};
 
 use super::*;
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
         http::mock::{Mock, Reply, body, http},
@@ -45,15 +46,15 @@ const CREATED: Reply =
 async fn by_app(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
     let mock = Mock::start(script);
     let chat = app(mock.port);
-    let request = chat.compose(&outgoing(&part("Hello")));
-    (chat.deliver(&request, &key()).await, mock)
+    let request = chat.composed(&outgoing(&part("Hello")));
+    (chat.delivered(&request, &key()).await, mock)
 }
 
 async fn by_webhook(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
     let mock = Mock::start(script);
     let chat = webhook(mock.port);
-    let request = chat.compose(&outgoing(&part("Hello")));
-    (chat.deliver(&request, &key()).await, mock)
+    let request = chat.composed(&outgoing(&part("Hello")));
+    (chat.delivered(&request, &key()).await, mock)
 }
 
 #[tokio::test]
@@ -79,9 +80,9 @@ async fn a_token_is_kept_and_asked_for_anew_when_it_is_refused() {
     );
     let mock = Mock::start(&[GRANTED, CREATED, CREATED]);
     let chat = app(mock.port);
-    let request = chat.compose(&outgoing(&part("Hello")));
-    chat.deliver(&request, &key()).await.unwrap();
-    chat.deliver(&request, &key()).await.unwrap();
+    let request = chat.composed(&outgoing(&part("Hello")));
+    chat.delivered(&request, &key()).await.unwrap();
+    chat.delivered(&request, &key()).await.unwrap();
     assert_eq!(mock.heard().iter().filter(|builder| builder.starts_with("POST /token")).count(), 1);
     // One that was never any good is not asked for again and again.
     let failure = by_app(&[GRANTED, GONE]).await.0.unwrap_err();
@@ -115,10 +116,10 @@ async fn a_message_that_is_there_already_has_arrived() {
     let sent = by_app(&[GRANTED, THERE]).await.0.unwrap();
     assert_eq!(sent, "spaces/AAAA/messages/client-00112233445566778899aabbccddeeff");
     let chat = app(1);
-    assert_eq!(chat.redelivery(&chat.compose(&outgoing(&part("x")))), Redelivery::Keyed(BY_NAME));
+    assert_eq!(chat.redelivery_of(&chat.composed(&outgoing(&part("x")))), Redelivery::Keyed(BY_NAME));
     let chat = webhook(1);
-    assert_eq!(chat.redelivery(&chat.compose(&outgoing(&part("x")))), Redelivery::Keyed(BY_REQUEST));
-    assert_eq!(chat.redelivery(&json!({})), Redelivery::Never);
+    assert_eq!(chat.redelivery_of(&chat.composed(&outgoing(&part("x")))), Redelivery::Keyed(BY_REQUEST));
+    assert_eq!(chat.redelivery_of(&json!({})), Redelivery::Never);
 }
 
 #[tokio::test]
@@ -134,8 +135,8 @@ async fn an_answer_goes_into_the_thread_of_what_it_answers_or_nowhere() {
     let chat = app(mock.port);
     let hello = part("Hello");
     let request =
-        chat.compose(&OutgoingPart { reply_to: Some("spaces/AAAA/messages/M"), ..outgoing(&hello) });
-    chat.deliver(&request, &key()).await.unwrap();
+        chat.composed(&OutgoingPart { reply_to: Some("spaces/AAAA/messages/M"), ..outgoing(&hello) });
+    chat.delivered(&request, &key()).await.unwrap();
     let heard = mock.heard();
     assert!(heard[1].starts_with("GET /v1/spaces/AAAA/messages/M HTTP/1.1"), "{}", heard[1]);
     assert!(heard[2].contains("&messageReplyOption=REPLY_MESSAGE_OR_FAIL HTTP/1.1"), "{}", heard[2]);
@@ -147,12 +148,12 @@ async fn an_answer_goes_into_the_thread_of_what_it_answers_or_nowhere() {
     // Somebody changed it in that moment: the answer goes into its thread all the same.
     let mock = Mock::start(&[GRANTED, FOUND, CHANGED, CREATED]);
     let chat = app(mock.port);
-    chat.deliver(&request, &key()).await.unwrap();
+    chat.delivered(&request, &key()).await.unwrap();
     let heard = mock.heard();
     assert!(body(&heard[3])["quotedMessageMetadata"].is_null(), "{}", heard[3]);
     assert_eq!(body(&heard[3])["thread"], json!({ "name": "spaces/AAAA/threads/T" }));
     // Further parts stand in the thread, and quote nothing.
-    let second = chat.compose(&OutgoingPart {
+    let second = chat.composed(&OutgoingPart {
         reply_to: Some("spaces/AAAA/messages/M"),
         index: 1,
         of: 2,
@@ -163,7 +164,7 @@ async fn an_answer_goes_into_the_thread_of_what_it_answers_or_nowhere() {
     const NONE: Reply = Reply::Says(404, "", r#"{"error":{"code":404,"message":"no","status":"NOT_FOUND"}}"#);
     let mock = Mock::start(&[GRANTED, NONE]);
     let chat = app(mock.port);
-    let failure = chat.deliver(&request, &key()).await.unwrap_err();
+    let failure = chat.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("NOT_FOUND")), "{failure:?}");
 }
 
@@ -172,7 +173,7 @@ async fn a_silent_message_notifies_nobody() {
     let mock = Mock::start(&[GRANTED, CREATED]);
     let chat = app(mock.port);
     let hello = part("Hello");
-    chat.deliver(&chat.compose(&OutgoingPart { silent: true, ..outgoing(&hello) }), &key()).await.unwrap();
+    chat.delivered(&chat.composed(&OutgoingPart { silent: true, ..outgoing(&hello) }), &key()).await.unwrap();
     let asked = mock.heard().remove(1);
     let silent = "&createMessageNotificationOptions.notificationType=NOTIFICATION_TYPE_SILENT";
     assert!(asked.lines().next().unwrap().contains(silent), "{asked}");
@@ -192,15 +193,15 @@ async fn what_is_done_to_a_message_is_done_to_it() {
             operation,
             part: Some(&new),
         };
-        chat.compose_operation(&op).unwrap()
+        chat.composed_operation(&op).unwrap()
     };
     let name = "spaces/AAAA/messages/M.M";
     let edit = op(&Operation::Edit { message: name.into() });
-    assert_eq!(chat.deliver(&edit, &key()).await.unwrap(), name);
+    assert_eq!(chat.delivered(&edit, &key()).await.unwrap(), name);
     let delete = op(&Operation::Delete { message: name.into() });
-    assert_eq!(chat.deliver(&delete, &key()).await.unwrap(), name);
+    assert_eq!(chat.delivered(&delete, &key()).await.unwrap(), name);
     let thread = op(&Operation::Thread { name: "Plans".into(), message: None });
-    assert_eq!(chat.deliver(&thread, &key()).await.unwrap(), "spaces/AAAA/threads/M");
+    assert_eq!(chat.delivered(&thread, &key()).await.unwrap(), "spaces/AAAA/threads/M");
     let heard = mock.heard();
     assert!(
         heard[1].starts_with("PATCH /v1/spaces/AAAA/messages/M.M?updateMask=text HTTP/1.1"),

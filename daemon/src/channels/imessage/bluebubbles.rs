@@ -25,7 +25,7 @@ use super::{
     answer::{self, verdict},
     caf,
     chats::Chats,
-    request::VOICE_IS_A_FILE,
+    request::{ServerFile, ServerRequest, VOICE_IS_A_FILE},
     target,
 };
 use crate::{
@@ -70,40 +70,36 @@ impl Server {
     /// Performs a request; the message's GUID, and what is to be said of it.
     pub(super) async fn send(
         &self,
-        request: &Value,
+        request: &ServerRequest,
         key: &PartKey,
         kept: &Kept,
     ) -> Result<Delivered, Failure> {
-        let path: Vec<&str> =
-            request["path"].as_array().ok_or_else(broken)?.iter().filter_map(Value::as_str).collect();
-        let mut body = request["body"].clone();
-        if !body.is_object() {
-            return Err(broken());
-        }
-        let Some(to) = address(request) else {
+        let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
+        let mut body = Value::Object(request.body.clone());
+        let Some(to) = request.address() else {
             // An edit or a removal: the message says which chat.
-            let of = request["of"].as_str().ok_or_else(broken)?;
+            let of = request.of.clone().ok_or_else(broken)?;
             self.post(&path, |builder| builder.json(&body), LONGEST).await?;
-            return Ok(of.to_owned().into());
+            return Ok(of.into());
         };
         // Nothing has left while that is asked.
         let chat = self.chats.of(self, to).await.map_err(Failure::harmless)?;
         let mut note = None;
-        let sent = match (chat, request["file"].is_null()) {
-            (Some(chat), true) => {
+        let sent = match (chat, &request.file) {
+            (Some(chat), None) => {
                 body["chatGuid"] = json!(chat);
-                if request["of"].is_null() {
+                if request.of.is_none() {
                     body["tempGuid"] = json!(key.0);
                 }
                 self.post(&path, |builder| builder.json(&body), LONGEST).await
             }
-            (None, true) if request["of"].is_null() => self.create(to, body, &key.0).await,
-            (None, true) => Err(no_chat(to)),
-            (chat, false) => self.send_file(request, to, chat, key, kept, &mut note).await,
+            (None, None) if request.of.is_none() => self.create(to, body, &key.0).await,
+            (None, None) => Err(no_chat(to)),
+            (chat, Some(file)) => self.send_file((request, file), to, chat, key, kept, &mut note).await,
         };
         let answer = sent.inspect_err(|_| self.chats.forget(to))?;
         let made = answer::sent(&answer).map_err(|verdict| self.http.settle(verdict))?;
-        let id = request["of"].as_str().map_or(made, str::to_owned);
+        let id = request.of.clone().unwrap_or(made);
         self.history.remember(&id);
         Ok(Delivered { note, ..Delivered::from(id) })
     }
@@ -126,17 +122,17 @@ impl Server {
 
     async fn send_file(
         &self,
-        request: &Value,
+        (request, asked): (&ServerRequest, &ServerFile),
         to: &str,
         chat: Option<String>,
         key: &PartKey,
         kept: &Kept,
         note: &mut Option<String>,
     ) -> Result<Value, Failure> {
-        let file = request["file"]["file"].as_str().and_then(referred).ok_or_else(broken)?;
+        let file = referred(&asked.file).ok_or_else(broken)?;
         let file = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
         // Stored by an earlier hub, which sent both as one part: nobody knows which of them has gone.
-        if request["caption"].is_object() {
+        if request.caption.is_some() {
             return Err(Failure::Permanent(
                 "an earlier Gatepost stored this file with its caption: send it again".into(),
             ));
@@ -146,15 +142,15 @@ impl Server {
                 "{to} was never written to, and a first message needs words: give the file a caption or send a text before it"
             ))
         })?;
-        let mut members = request["body"].as_object().ok_or_else(broken)?.clone();
+        let mut members = request.body.clone();
         members.remove("chatGuid");
-        let mut kind = request["file"]["kind"].as_str().unwrap_or_default();
+        let mut kind = asked.kind.as_str();
         let (mut file, mut caf) = (file, None);
-        if request["file"]["as_caf"] == true {
+        if asked.as_caf {
             (file, caf) = as_caf(file).await?;
             match &caf {
                 Some(_) => {
-                    let name = request["body"]["name"].as_str().unwrap_or("voice");
+                    let name = request.text("name").unwrap_or("voice");
                     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
                     members.insert("name".into(), json!(format!("{stem}.caf")));
                     members.insert("isAudioMessage".into(), json!(true));
@@ -182,8 +178,8 @@ impl Server {
     }
 
     /// The number of the latest row of a text's chat, as the server's database has it (`originalROWID`).
-    pub(super) async fn position(&self, request: &Value) -> Result<Option<String>, Failure> {
-        let Some(to) = address(request).filter(|_| request["body"]["message"].is_string()) else {
+    pub(super) async fn position(&self, request: &ServerRequest) -> Result<Option<String>, Failure> {
+        let Some(to) = request.address().filter(|_| request.text("message").is_some()) else {
             return Ok(None);
         };
         let Some(chat) = self.chats.of(self, to).await? else { return Ok(Some("0".into())) };
@@ -200,10 +196,10 @@ impl Server {
     /// Looks for a text whose answer was lost.
     pub(super) async fn find(
         &self,
-        request: &Value,
+        request: &ServerRequest,
         attempt: &Attempt<'_>,
     ) -> Result<Option<String>, Failure> {
-        let Some(to) = address(request) else { return Ok(None) };
+        let Some(to) = request.address() else { return Ok(None) };
         let patience = self.history.patience();
         loop {
             let found = match self.chats.of(self, to).await {
@@ -229,10 +225,10 @@ impl Server {
     async fn look(
         &self,
         chat: &str,
-        request: &Value,
+        request: &ServerRequest,
         attempt: &Attempt<'_>,
     ) -> Result<Option<String>, Failure> {
-        let text = request["body"]["message"].as_str().unwrap_or_default();
+        let text = request.text("message").unwrap_or_default();
         let after = attempt.position.and_then(|row| row.parse::<i64>().ok()).unwrap_or(-1);
         let ours = |message: &&Value| {
             let id = message["guid"].as_str().unwrap_or_default();
@@ -344,11 +340,6 @@ impl Server {
             _ => Ok(format!("BlueBubbles {version}")),
         }
     }
-}
-
-/// Whom a stored request is for. Older ones have a chat in their body.
-fn address(request: &Value) -> Option<&str> {
-    request["to"].as_str().or(request["body"]["chatGuid"].as_str())
 }
 
 /// A recording, at its beginning again, and the same as Messages plays it, where it can be that.

@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 use super::{
     answer::{SendStatus, send_status},
     program::{Program, Run},
+    request::{ProgramFile, ProgramRequest},
     rpc::{CallError, INVALID_PARAMS, NO_METHOD, Session, short},
 };
 use crate::{
@@ -67,13 +68,17 @@ impl Imsg {
     }
 
     /// Sends a message; its GUID.
-    pub(super) async fn send(&self, request: &Value, key: &PartKey, kept: &Kept) -> Result<String, Failure> {
-        let to = request["to"].as_str().ok_or_else(broken)?;
+    pub(super) async fn send(
+        &self,
+        request: &ProgramRequest,
+        key: &PartKey,
+        kept: &Kept,
+    ) -> Result<String, Failure> {
+        let to = request.to.as_str();
         let mut laid_out = None;
-        if let Some(file) = request["file"]["file"].as_str() {
+        if let Some(ProgramFile { file, name }) = &request.file {
             let file = referred(file).ok_or_else(broken)?;
             let checked = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
-            let name = request["file"]["name"].as_str().unwrap_or("file");
             let failed = |error| Failure::Retry(format!("cannot lay the file out for imsg: {error}"));
             laid_out = Some(self.lay_out(key, name, checked).await.map_err(failed)?);
         }
@@ -89,7 +94,7 @@ impl Imsg {
                 }
             },
         };
-        if let Some(text) = request["text"].as_str() {
+        if let Some(text) = &request.text {
             params["text"] = json!(text);
         }
         let mut method = "send";
@@ -117,11 +122,11 @@ impl Imsg {
     }
 
     /// The number of the latest row of a text's conversation; nothing, where the database cannot be read.
-    pub(super) async fn position(&self, request: &Value) -> Result<Option<String>, Failure> {
-        if !request["text"].is_string() || !request["file"].is_null() {
+    pub(super) async fn position(&self, request: &ProgramRequest) -> Result<Option<String>, Failure> {
+        if request.text.is_none() || request.file.is_some() {
             return Ok(None);
         }
-        let to = request["to"].as_str().ok_or_else(broken)?;
+        let to = request.to.as_str();
         let mut session = Session::open(&self.program, READING).await?;
         let row = match chat(&mut session, to).await {
             // Whatever is in it later is new.
@@ -142,7 +147,7 @@ impl Imsg {
     /// Whether a text arrived, after its answer was lost.
     pub(super) async fn find(
         &self,
-        request: &Value,
+        request: &ProgramRequest,
         attempt: &Attempt<'_>,
     ) -> Result<Option<String>, Failure> {
         let patience = self.history.patience();
@@ -166,10 +171,9 @@ impl Imsg {
         }
     }
 
-    async fn look(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Seen, Failure> {
+    async fn look(&self, request: &ProgramRequest, attempt: &Attempt<'_>) -> Result<Seen, Failure> {
         let asked = |error: CallError| Failure::Retry(error.words());
-        let (to, text) =
-            (request["to"].as_str().unwrap_or_default(), request["text"].as_str().unwrap_or_default());
+        let (to, text) = (request.to.as_str(), request.text.as_deref().unwrap_or_default());
         let mut session = Session::open(&self.program, READING).await?;
         if let Some(id) = tracked(attempt.key) {
             // The program gives the message its id in lower case (`handleSend`), and Messages may write it in upper case. Since

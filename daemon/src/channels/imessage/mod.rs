@@ -25,12 +25,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
-use serde_json::Value;
 
-use self::{bluebubbles::Server, imsg::Imsg, program::Program};
+use self::{
+    bluebubbles::Server,
+    imsg::Imsg,
+    program::Program,
+    request::{Request, ServerRequest},
+};
 use super::{
     Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Located, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
+    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::DeliveryMode,
     http::{base::Base, token::Token},
@@ -168,6 +172,10 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     Ok(Arc::new(IMessage { bridge, kept: Kept::of(&opening.store) }))
 }
 
+fn changed() -> Failure {
+    Failure::Permanent("the account has changed its kind since this message was stored".into())
+}
+
 #[async_trait]
 impl Adapter for IMessage {
     fn capabilities(&self) -> &'static Capabilities {
@@ -211,77 +219,7 @@ impl Adapter for IMessage {
     async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
         match &self.bridge {
             Bridge::Server { server, .. } => server.locate(address, message).await,
-            Bridge::Program { .. } => Ok(Located::CallbackRefused),
-        }
-    }
-
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
-        match self.bridge {
-            Bridge::Server { private, .. } => request::bluebubbles(outgoing, private),
-            Bridge::Program { .. } => request::imsg(outgoing),
-        }
-    }
-
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
-        match self.bridge {
-            Bridge::Server { private: true, .. } => request::compose_operation(op),
-            _ => None,
-        }
-    }
-
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.deliver_with_details(request, key).await.map(|delivered| delivered.id)
-    }
-
-    async fn deliver_with_details(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
-        if let Some(why) = request["refused"].as_str() {
-            return Err(Failure::Permanent(why.into()));
-        }
-        let note = request["note"].as_str().map(str::to_owned);
-        match (&self.bridge, request["by"].as_str()) {
-            (Bridge::Server { server, .. }, Some("bluebubbles")) => {
-                let sent = server.send(request, key, &self.kept).await?;
-                Ok(Delivered { note: sent.note.or(note), ..Delivered::from(sent.id) })
-            }
-            (Bridge::Program { imsg, .. }, Some("imsg")) => {
-                let id = imsg.send(request, key, &self.kept).await?;
-                Ok(Delivered { note, ..Delivered::from(id) })
-            }
-            _ => Err(Failure::Permanent(
-                "the account has changed its kind since this message was stored".into(),
-            )),
-        }
-    }
-
-    /// "Do not retry", says `imsg` of an outcome that it does not know (openclaw/imsg, docs/send.md).
-    fn may_resend(&self, request: &Value) -> bool {
-        request["by"] != "imsg"
-    }
-
-    fn redelivery(&self, request: &Value) -> Redelivery {
-        if request["of"].is_string() || request["refused"].is_string() {
-            Redelivery::SEEN_ONCE
-        } else if !request["file"].is_null() {
-            Redelivery::Never
-        } else if request["text"].is_string() || request["body"]["message"].is_string() {
-            // Neither recognises what comes again, and what is not seen may be on its way.
-            Redelivery::Look
-        } else {
-            Redelivery::Never
-        }
-    }
-
-    async fn find(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        match &self.bridge {
-            Bridge::Program { imsg, .. } => imsg.find(request, attempt).await,
-            Bridge::Server { server, .. } => server.find(request, attempt).await,
-        }
-    }
-
-    async fn position(&self, request: &Value) -> Result<Option<String>, Failure> {
-        match &self.bridge {
-            Bridge::Program { imsg, .. } => imsg.position(request).await,
-            Bridge::Server { server, .. } => server.position(request).await,
+            Bridge::Program { .. } => Ok(Located::Unknown),
         }
     }
 
@@ -293,3 +231,72 @@ impl Adapter for IMessage {
         .map_err(NotReady)
     }
 }
+
+#[async_trait]
+impl Sender for IMessage {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        match self.bridge {
+            Bridge::Server { private, .. } => request::bluebubbles(outgoing, private),
+            Bridge::Program { .. } => Ok(request::imsg(outgoing)),
+        }
+    }
+
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
+        match self.bridge {
+            Bridge::Server { private: true, .. } => request::compose_operation(op),
+            _ => None,
+        }
+    }
+
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+        let note = request.note();
+        match (&self.bridge, request) {
+            (Bridge::Server { server, .. }, Request::BlueBubbles(request)) => {
+                let sent = server.send(request, key, &self.kept).await?;
+                Ok(Delivered { note: sent.note.or(note), ..Delivered::from(sent.id) })
+            }
+            (Bridge::Program { imsg, .. }, Request::Imsg(request)) => {
+                let id = imsg.send(request, key, &self.kept).await?;
+                Ok(Delivered { note, ..Delivered::from(id) })
+            }
+            _ => Err(changed()),
+        }
+    }
+
+    /// "Do not retry", says `imsg` of an outcome that it does not know (openclaw/imsg, docs/send.md).
+    fn may_resend(&self, request: &Request) -> bool {
+        matches!(request, Request::BlueBubbles(_))
+    }
+
+    fn redelivery(&self, request: &Request) -> Redelivery {
+        let is_text = match request {
+            Request::BlueBubbles(ServerRequest { of: Some(_), .. }) => return Redelivery::SEEN_ONCE,
+            Request::BlueBubbles(request) => request.file.is_none() && request.text("message").is_some(),
+            Request::Imsg(request) => request.file.is_none() && request.text.is_some(),
+        };
+        // Neither recognises what comes again, and what is not seen may be on its way.
+        if is_text { Redelivery::Look } else { Redelivery::Never }
+    }
+
+    async fn find(&self, request: &Request, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        match (&self.bridge, request) {
+            (Bridge::Program { imsg, .. }, Request::Imsg(request)) => imsg.find(request, attempt).await,
+            (Bridge::Server { server, .. }, Request::BlueBubbles(request)) => {
+                server.find(request, attempt).await
+            }
+            _ => Err(changed()),
+        }
+    }
+
+    async fn position(&self, request: &Request) -> Result<Option<String>, Failure> {
+        match (&self.bridge, request) {
+            (Bridge::Program { imsg, .. }, Request::Imsg(request)) => imsg.position(request).await,
+            (Bridge::Server { server, .. }, Request::BlueBubbles(request)) => server.position(request).await,
+            _ => Err(changed()),
+        }
+    }
+}
+
+impl Receiver for IMessage {}

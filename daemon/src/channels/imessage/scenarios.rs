@@ -3,6 +3,7 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use super::{Bridge, IMessage, Imsg, KEYS, PLAIN, PRIVATE, Program, REMOTE, Server, Settings};
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Attempt, Failure, OutgoingPart, PartKey, Redelivery,
@@ -42,8 +43,8 @@ async fn deliver(script: &[Reply]) -> (Result<String, Failure>, Vec<String>) {
     let mock = Mock::start(&[&[CHAT], script].concat());
     let imessage = bluebubbles(mock.port, true, &Files::new());
     let part = part("Hello");
-    let request = imessage.compose(&outgoing(ANNA, &part));
-    (imessage.deliver(&request, &key()).await, mock.heard())
+    let request = imessage.composed(&outgoing(ANNA, &part));
+    (imessage.delivered(&request, &key()).await, mock.heard())
 }
 
 #[tokio::test]
@@ -78,13 +79,13 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
     let mock = Mock::start(&[CHAT, SENT, HISTORY, HISTORY, Reply::Says(404, "", "{}"), Reply::Close]);
     let imessage = bluebubbles(mock.port, true, &Files::new());
     let text = part("Hello");
-    let request = imessage.compose(&outgoing(ANNA, &text));
-    assert_eq!(imessage.redelivery(&request), Redelivery::Look);
-    assert_eq!(imessage.deliver(&request, &key()).await.unwrap(), "A-1");
+    let request = imessage.composed(&outgoing(ANNA, &text));
+    assert_eq!(imessage.redelivery_of(&request), Redelivery::Look);
+    assert_eq!(imessage.delivered(&request, &key()).await.unwrap(), "A-1");
     // 2023-11-14T22:13:20Z.
     let key = PartKey("018bcfe5680070008000000000000000".into());
     assert_eq!(
-        imessage.find(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap().as_deref(),
+        imessage.found(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap().as_deref(),
         Some("A-0"),
         "A-1 is another part's"
     );
@@ -96,17 +97,17 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
         })
     );
     assert_eq!(
-        imessage.find(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        imessage.found(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
         None,
         "all of them are known"
     );
     assert_eq!(
-        imessage.find(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        imessage.found(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
         None,
         "it cannot be asked"
     );
     assert!(matches!(
-        imessage.find(&request, &Attempt::new(&key, 1_700_000_000_000)).await,
+        imessage.found(&request, &Attempt::new(&key, 1_700_000_000_000)).await,
         Err(Failure::Retry(_))
     ));
 }
@@ -119,14 +120,14 @@ async fn replies_effects_and_all_that_is_done_to_a_message_have_their_requests()
     let text = part("Hello");
     let extras = Extras { effect: Some("slam".into()), ..Extras::default() };
     let request =
-        imessage.compose(&OutgoingPart { reply_to: Some("B-2"), extras: &extras, ..outgoing(ANNA, &text) });
+        imessage.composed(&OutgoingPart { reply_to: Some("B-2"), extras: &extras, ..outgoing(ANNA, &text) });
     assert_eq!(request["body"]["effectId"], "com.apple.MobileSMS.expressivesend.impact");
     assert_eq!(
         (&request["body"]["selectedMessageGuid"], &request["body"]["partIndex"]),
         (&json!("B-2"), &json!(0))
     );
-    assert_eq!(imessage.redelivery(&request), Redelivery::Look);
-    imessage.deliver(&request, &key()).await.unwrap();
+    assert_eq!(imessage.redelivery_of(&request), Redelivery::Look);
+    imessage.delivered(&request, &key()).await.unwrap();
     for (operation, path, expected) in [
         (
             Operation::React { message: "B-2".into(), emoji: "❤️".into(), remove: true },
@@ -140,17 +141,17 @@ async fn replies_effects_and_all_that_is_done_to_a_message_have_their_requests()
         ),
         (Operation::Delete { message: "B-2".into() }, "/api/v1/message/B-2/unsend?", json!({"partIndex": 0})),
     ] {
-        let request = imessage.compose_operation(&op(ANNA, &operation, Some(&text))).unwrap();
-        assert!(matches!(imessage.redelivery(&request), Redelivery::Keyed(_)));
-        let id = imessage.deliver(&request, &key()).await.unwrap();
+        let request = imessage.composed_operation(&op(ANNA, &operation, Some(&text))).unwrap();
+        assert!(matches!(imessage.redelivery_of(&request), Redelivery::Keyed(_)));
+        let id = imessage.delivered(&request, &key()).await.unwrap();
         assert!(id == "B-2" || id == "B/2", "{id}");
         let heard = mock.heard().pop().unwrap();
         assert!(heard.starts_with(&format!("POST {path}")), "{heard}");
         assert_eq!(body(&heard), expected);
     }
     let odd = Operation::React { message: "B-2".into(), emoji: "🦀".into(), remove: false };
-    let request = imessage.compose_operation(&op(ANNA, &odd, None)).unwrap();
-    let failure = imessage.deliver(&request, &key()).await.unwrap_err();
+    let request = imessage.composed_operation(&op(ANNA, &odd, None)).unwrap();
+    let failure = imessage.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("six reactions")), "{failure:?}");
 }
 
@@ -161,12 +162,12 @@ fn each_kind_of_account_has_what_its_bridge_has() {
     assert!(REMOTE.files.is_none());
     let plain = bluebubbles(1, false, &Files::new());
     for operation in [Operation::Delete { message: "1".into() }, Operation::Pin { message: "1".into() }] {
-        assert_eq!(plain.compose_operation(&op(ANNA, &operation, None)), None);
+        assert_eq!(plain.composed_operation(&op(ANNA, &operation, None)), None);
     }
     let private = bluebubbles(1, true, &Files::new());
-    assert_eq!(private.compose_operation(&op(ANNA, &Operation::Pin { message: "1".into() }, None)), None);
+    assert_eq!(private.composed_operation(&op(ANNA, &Operation::Pin { message: "1".into() }, None)), None);
     let text = part("Hello");
-    assert_eq!(plain.compose(&outgoing(ANNA, &text))["body"]["method"], "apple-script");
+    assert_eq!(plain.composed(&outgoing(ANNA, &text))["body"]["method"], "apple-script");
 }
 
 #[tokio::test]
@@ -189,11 +190,11 @@ async fn a_file_goes_alone_and_one_whose_helper_is_away_waits() {
     const GROUP: Reply = Reply::Says(200, "", r#"{"status":200,"data":[{"guid":"iMessage;+;chat1"}]}"#);
     let mock = Mock::start(&[NO_CHAT, GROUP, AWAY, NO_CHAT, GROUP, SENT, FAILED]);
     let imessage = bluebubbles(mock.port, true, &files);
-    let request = imessage.compose(&OutgoingPart { files: &file, ..outgoing("iMessage;+;chat1", &bare) });
-    let away = imessage.deliver(&request, &key()).await.unwrap_err();
+    let request = imessage.composed(&OutgoingPart { files: &file, ..outgoing("iMessage;+;chat1", &bare) });
+    let away = imessage.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&away, Failure::Retry(why) if why.contains("open Messages")), "{away:?}");
-    assert_eq!(imessage.deliver(&request, &key()).await.unwrap(), "A-1");
-    let failed = imessage.deliver(&request, &key()).await.unwrap_err();
+    assert_eq!(imessage.delivered(&request, &key()).await.unwrap(), "A-1");
+    let failed = imessage.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failed, Failure::Permanent(why) if why.contains("not on iMessage")), "{failed:?}");
     let heard = mock.heard().remove(5);
     assert!(heard.starts_with("POST /api/v1/message/attachment?"), "{heard}");
@@ -208,13 +209,13 @@ async fn a_file_goes_alone_and_one_whose_helper_is_away_waits() {
     // Words would be lost with it, and are never there: they are a part of their own.
     let see = part("See");
     assert_eq!(crate::channels::formats::IMESSAGE.caption_limit, Some(0));
-    let request = imessage.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &see) });
+    let request = imessage.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &see) });
     assert!(imessage.refusal(&request).is_some_and(|why| why.contains("no words with a file")), "{request}");
     // Nor is one that an earlier hub stored sent without them, or they twice.
-    let mut stored = imessage.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
+    let mut stored = imessage.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
     stored["caption"] = json!({"method": "private-api", "message": "See"});
     let imessage = bluebubbles(Mock::start(&[CHAT]).port, true, &files);
-    let refused = imessage.deliver(&stored, &key()).await.unwrap_err();
+    let refused = imessage.delivered(&stored, &key()).await.unwrap_err();
     assert!(matches!(&refused, Failure::Permanent(why) if why.contains("send it again")), "{refused:?}");
 }
 
@@ -302,7 +303,7 @@ async fn what_bluebubbles_refuses_is_told_without_its_password() {
     }
     let gone = bluebubbles(1, true, &Files::new());
     let text = part("Hello");
-    let failure = gone.deliver(&gone.compose(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
+    let failure = gone.delivered(&gone.composed(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if !why.contains("secret")), "{failure:?}");
 }
 
@@ -343,7 +344,7 @@ async fn a_first_contact_makes_the_conversation_and_a_file_alone_cannot() {
     let text = part("Hello");
     let mock = Mock::start(&[NO_CHAT, NO_CHAT, CREATED]);
     let imessage = bluebubbles(mock.port, true, &files);
-    assert_eq!(imessage.deliver(&imessage.compose(&outgoing(ANNA, &text)), &key()).await.unwrap(), "A-1");
+    assert_eq!(imessage.delivered(&imessage.composed(&outgoing(ANNA, &text)), &key()).await.unwrap(), "A-1");
     let heard = mock.heard();
     assert!(heard[2].starts_with("POST /api/v1/chat/new?"), "{}", heard[2]);
     let created = json!({
@@ -352,16 +353,16 @@ async fn a_first_contact_makes_the_conversation_and_a_file_alone_cannot() {
     assert_eq!(body(&heard[2]), created);
     let (bare, file) = (part(""), [files.add("a.txt", "text/plain", b"hello")]);
     let imessage = bluebubbles(Mock::start(&[NO_CHAT, NO_CHAT]).port, true, &files);
-    let request = imessage.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
-    let refused = imessage.deliver(&request, &key()).await.unwrap_err();
+    let request = imessage.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
+    let refused = imessage.delivered(&request, &key()).await.unwrap_err();
     assert!(
         matches!(&refused, Failure::Permanent(why) if why.contains("give the file a caption")),
         "{refused:?}"
     );
     let mock = Mock::start(&[NO_CHAT, NO_CHAT]);
     let imessage = bluebubbles(mock.port, true, &files);
-    let group = imessage.compose(&outgoing("iMessage;+;chat1", &text));
-    let failure = imessage.deliver(&group, &key()).await.unwrap_err();
+    let group = imessage.composed(&outgoing("iMessage;+;chat1", &text));
+    let failure = imessage.delivered(&group, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("no conversation")), "{failure:?}");
 }
 
@@ -381,29 +382,29 @@ async fn a_look_counts_only_what_came_after_the_message_was_begun_and_asks_for_l
     let text = part("ok");
     let mock = Mock::start(&[CHAT, ROWS, EARLIER, LATER]);
     let imessage = bluebubbles(mock.port, true, &Files::new());
-    let request = imessage.compose(&outgoing(ANNA, &text));
-    let position = imessage.position(&request).await.unwrap();
+    let request = imessage.composed(&outgoing(ANNA, &text));
+    let position = imessage.position_before(&request).await.unwrap();
     assert_eq!(position.as_deref(), Some("41"));
     let key = key();
     let attempt = Attempt { position: position.as_deref(), ..Attempt::new(&key, 1_700_000_000_000) };
-    assert_eq!(imessage.find(&request, &attempt).await.unwrap(), None, "that was there before");
-    assert_eq!(imessage.find(&request, &attempt).await.unwrap().as_deref(), Some("A-2"));
+    assert_eq!(imessage.found(&request, &attempt).await.unwrap(), None, "that was there before");
+    assert_eq!(imessage.found(&request, &attempt).await.unwrap().as_deref(), Some("A-2"));
     // Fifty long texts are more than is read at once.
     let mock = Mock::start(&[CHAT, Reply::Endless, LATER]);
     let imessage = bluebubbles(mock.port, true, &Files::new());
-    assert_eq!(imessage.find(&request, &attempt).await.unwrap().as_deref(), Some("A-2"));
+    assert_eq!(imessage.found(&request, &attempt).await.unwrap().as_deref(), Some("A-2"));
     assert_eq!(
         (&body(&mock.heard()[1])["limit"], &body(&mock.heard()[2])["limit"]),
         (&json!(50), &json!(10))
     );
     // With somebody who was never written to everything is new; a file has no words to be looked for.
     let imessage = bluebubbles(Mock::start(&[NO_CHAT, NO_CHAT]).port, true, &Files::new());
-    assert_eq!(imessage.position(&request).await.unwrap().as_deref(), Some("0"));
+    assert_eq!(imessage.position_before(&request).await.unwrap().as_deref(), Some("0"));
     let files = Files::new();
     let file = [files.add("a.txt", "text/plain", b"hello")];
     let bare = part("");
-    let request = imessage.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
-    assert_eq!(imessage.position(&request).await.unwrap(), None);
+    let request = imessage.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
+    assert_eq!(imessage.position_before(&request).await.unwrap(), None);
 }
 
 #[tokio::test]
@@ -424,8 +425,8 @@ async fn only_what_messages_plays_goes_as_a_voice_note_and_ogg_opus_in_its_wrapp
         let mock = Mock::start(&[CHAT, SENT]);
         let imessage = bluebubbles(mock.port, true, &files);
         let request =
-            imessage.compose(&OutgoingPart { files: std::slice::from_ref(&voice), ..outgoing(ANNA, &bare) });
-        let delivered = imessage.deliver_with_details(&request, &key()).await.unwrap();
+            imessage.composed(&OutgoingPart { files: std::slice::from_ref(&voice), ..outgoing(ANNA, &bare) });
+        let delivered = imessage.delivered_in_full(&request, &key()).await.unwrap();
         let heard = mock.heard().remove(1);
         assert_eq!(heard.contains("isAudioMessage"), goes_as.is_some(), "{name}");
         assert_eq!(

@@ -24,17 +24,18 @@ use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use gatepost_chunk::Unit;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use self::{client::Client, operations::Stored};
+use self::{client::Client, operations::Act};
 use super::{
-    Adapter, Capabilities, EditForm, Failure, FileForm, FileRules, IdScope, Located, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Delivered, EditForm, Failure, FileForm, FileRules, IdScope, Located, NotReady,
+    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::PollRules,
     http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    sender::members,
 };
 use crate::{
     files::kept::Kept,
@@ -222,12 +223,21 @@ impl Adapter for Matrix {
         self.client.locate(room, event).await
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.who_am_i().await.map_err(NotReady)
+    }
+}
+
+#[async_trait]
+impl Sender for Matrix {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
         // A file's msgtype says what it is, and none of those is quiet.
         if outgoing.silent && !outgoing.files.is_empty() {
-            return super::refused(
+            return Err(Refused::because(
                 "a file on Matrix always notifies: leave silent out, or send a link to it",
-            );
+            ));
         }
         // An empty m.mentions says that nobody is mentioned, whatever the text looks like (#user-and-room-mentions).
         let mut content = json!({
@@ -245,46 +255,64 @@ impl Adapter for Matrix {
         if let Some(relation) = relation(outgoing.thread, outgoing.reply_to) {
             content["m.relates_to"] = relation;
         }
-        json!({ "room": outgoing.address, "type": "m.room.message", "content": content })
+        Ok(Event::new(outgoing.address, "m.room.message", content).into())
     }
 
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
         operations::compose(op)
     }
 
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        if request.get("do").is_some() {
-            let stored = Stored::deserialize(request)
-                .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))?;
-            return self.client.perform(stored, key).await;
-        }
-        let mut stored = Request::deserialize(request)
-            .map_err(|why| Failure::Permanent(format!("the stored event cannot be sent: {why}")))?;
-        self.client.refuse_encrypted(&stored.room).await?;
-        media::hand_over(&mut stored.content, &self.kept, &self.client).await?;
-        self.client.send(&stored.room, &stored.kind, key, &stored.content).await
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+        let Event { room, kind, mut content } = match request.clone() {
+            Request::Act(act) => return self.client.perform(act, key).await.map(Delivered::from),
+            Request::Event(event) => event,
+        };
+        self.client.refuse_encrypted(&room).await?;
+        media::hand_over(&mut content, &self.kept, &self.client).await?;
+        self.client.send(&room, &kind, key, &content).await.map(Delivered::from)
     }
 
-    fn redelivery(&self, request: &Value) -> Redelivery {
-        if request.get("do").is_some() {
-            return Redelivery::SEEN_ONCE;
+    fn redelivery(&self, request: &Request) -> Redelivery {
+        match request {
+            Request::Act(_) => Redelivery::SEEN_ONCE,
+            Request::Event(_) if self.resend.is_zero() => Redelivery::Never,
+            Request::Event(_) => Redelivery::Keyed(self.resend),
         }
-        if self.resend.is_zero() { Redelivery::Never } else { Redelivery::Keyed(self.resend) }
-    }
-
-    async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.who_am_i().await.map_err(NotReady)
     }
 }
 
-/// What [`Matrix::compose`] made.
-#[derive(Deserialize)]
+impl Receiver for Matrix {}
+
+/// What a part or an operation becomes. The two are told by their members: an [`Act`] has `do`, which no event has.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Request {
+    /// What is no event.
+    Act(Act),
+    /// An event of a room.
+    Event(Event),
+}
+
+/// An event of a room.
+#[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Request {
+struct Event {
     room: String,
     #[serde(rename = "type")]
     kind: String,
     content: Map<String, Value>,
+}
+
+impl Event {
+    fn new(room: &str, kind: &str, content: Value) -> Self {
+        Self { room: room.to_owned(), kind: kind.to_owned(), content: members(content) }
+    }
+}
+
+impl From<Event> for Request {
+    fn from(event: Event) -> Self {
+        Self::Event(event)
+    }
 }
 
 /// What programs show that know no markup, and what notifications read: without the text of spoilers. The specification would
@@ -318,6 +346,7 @@ fn relation(thread: Option<&str>, reply_to: Option<&str>) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channels::sample::AsJson as _;
     use crate::channels::{
         matrix::scenarios::{matrix, outgoing},
         sample::{marked, part},
@@ -328,7 +357,7 @@ mod tests {
         let matrix = matrix(1);
         let part = marked("<b>Hello</b>", "Hello");
         assert_eq!(
-            matrix.compose(&outgoing(&part)),
+            matrix.composed(&outgoing(&part)),
             json!({
                 "room": "!room:hub.test",
                 "type": "m.room.message",
@@ -348,11 +377,11 @@ mod tests {
         let matrix = matrix(1);
         let document = crate::render::parse("It was ||the butler||.");
         let parts = crate::render::render(&document, &matrix.flavour()).unwrap();
-        let content = &matrix.compose(&outgoing(&parts[0]))["content"];
+        let content = &matrix.composed(&outgoing(&parts[0]))["content"];
         assert_eq!(content["body"], "It was [Spoiler].");
         assert_eq!(content["formatted_body"], "<p>It was <span data-mx-spoiler>the butler</span>.</p>");
         let operation = crate::message::operation::Operation::Edit { message: "$e".into() };
-        let op = matrix.compose_operation(&crate::channels::sample::op(
+        let op = matrix.composed_operation(&crate::channels::sample::op(
             "!room:hub.test",
             &operation,
             Some(&parts[0]),
@@ -367,12 +396,12 @@ mod tests {
         let mut outgoing = outgoing(&part);
         outgoing.silent = true;
         assert_eq!(
-            matrix.compose(&outgoing)["content"],
+            matrix.composed(&outgoing)["content"],
             json!({ "msgtype": "m.notice", "body": "Hello", "m.mentions": {} })
         );
         outgoing.reply_to = Some("$e");
         let relates =
-            |outgoing: &OutgoingPart<'_>| matrix.compose(outgoing)["content"]["m.relates_to"].clone();
+            |outgoing: &OutgoingPart<'_>| matrix.composed(outgoing)["content"]["m.relates_to"].clone();
         assert_eq!(relates(&outgoing), json!({ "m.in_reply_to": { "event_id": "$e" } }));
         outgoing.thread = Some("$root");
         let mut thread = json!({

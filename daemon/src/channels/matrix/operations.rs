@@ -6,9 +6,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{QUIET, relation};
+use super::{Event, QUIET, Request, relation};
 use crate::{
-    channels::{OperationRequest, refused},
+    channels::{OperationRequest, Refused},
     message::operation::{Operation, Poll, Presence},
     render::Part,
 };
@@ -22,7 +22,7 @@ const BEGINNING: usize = 200;
 /// What is no event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "snake_case", deny_unknown_fields)]
-pub(super) enum Stored {
+pub(super) enum Act {
     /// An event loses its content.
     Redact { room: String, event: String },
     /// The account's own reaction is taken back.
@@ -40,11 +40,10 @@ pub(super) enum Stored {
 }
 
 /// The request of an act; none where Matrix has no such thing.
-pub(super) fn compose(op: &OperationRequest<'_>) -> Option<Value> {
+pub(super) fn compose(op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
     let room = op.address.to_owned();
-    let event =
-        |kind: &str, content: Value| Some(json!({"room": op.address, "type": kind, "content": content}));
-    let stored = match op.operation.clone() {
+    let event = |kind: &str, content: Value| Some(Ok(Event::new(op.address, kind, content).into()));
+    let act = match op.operation.clone() {
         // <https://spec.matrix.org/v1.18/client-server-api/#event-annotations-and-reactions>
         Operation::React { message, emoji, remove: false } => {
             let relates = json!({"rel_type": "m.annotation", "event_id": message, "key": emoji});
@@ -93,7 +92,7 @@ pub(super) fn compose(op: &OperationRequest<'_>) -> Option<Value> {
             return event("m.room.message", content);
         }
         Operation::Poll(_) if op.silent => {
-            return Some(refused("a poll on Matrix always notifies: leave silent out"));
+            return Some(Err(Refused::because("a poll on Matrix always notifies: leave silent out")));
         }
         Operation::Poll(poll) => {
             let mut content = self::poll(&poll);
@@ -102,12 +101,12 @@ pub(super) fn compose(op: &OperationRequest<'_>) -> Option<Value> {
             }
             return event("org.matrix.msc3381.poll.start", content);
         }
-        Operation::React { message, emoji, remove: true } => Stored::Unreact { room, event: message, emoji },
-        Operation::Delete { message } => Stored::Redact { room, event: message },
-        Operation::Pin { message } => Stored::Pin { room, event: message },
-        Operation::Unpin { message } => Stored::Unpin { room, event: message },
-        Operation::Kick { user, reason } => Stored::Kick { room, user, reason },
-        Operation::Ban { user, reason } => Stored::Ban { room, user, reason },
+        Operation::React { message, emoji, remove: true } => Act::Unreact { room, event: message, emoji },
+        Operation::Delete { message } => Act::Redact { room, event: message },
+        Operation::Pin { message } => Act::Pin { room, event: message },
+        Operation::Unpin { message } => Act::Unpin { room, event: message },
+        Operation::Kick { user, reason } => Act::Kick { room, user, reason },
+        Operation::Ban { user, reason } => Act::Ban { room, user, reason },
         Operation::Presence { status, text } => {
             // #presence has these three.
             let status = match status {
@@ -115,11 +114,11 @@ pub(super) fn compose(op: &OperationRequest<'_>) -> Option<Value> {
                 Presence::Away | Presence::Busy => "unavailable",
                 Presence::Offline => "offline",
             };
-            Stored::Presence { status: status.into(), text }
+            Act::Presence { status: status.into(), text }
         }
         Operation::Send(_) | Operation::Timeout { .. } => return None,
     };
-    Some(json!(stored))
+    Some(Ok(Request::Act(act)))
 }
 
 fn text(part: &Part) -> Value {
@@ -159,6 +158,10 @@ fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn compose(op: &OperationRequest<'_>) -> Option<Value> {
+        super::compose(op).map(crate::channels::sample::json_of)
+    }
 
     fn op<'a>(operation: &'a Operation, part: Option<&'a Part>) -> OperationRequest<'a> {
         OperationRequest {
@@ -207,7 +210,7 @@ mod tests {
         let kick = Operation::Kick { user: "@x:hub.test".into(), reason: None };
         let request = compose(&op(&kick, None)).unwrap();
         assert_eq!(request["do"], "kick");
-        assert!(matches!(Stored::deserialize(&request).unwrap(), Stored::Kick { .. }));
+        assert!(matches!(Act::deserialize(&request).unwrap(), Act::Kick { .. }));
         assert!(
             compose(&op(&Operation::Timeout { user: "x".into(), seconds: 60, reason: None }, None)).is_none()
         );

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix};
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Failure, OutgoingPart,
@@ -39,8 +40,8 @@ const PLAIN_ROOM: Reply = Reply::Says(404, "", r#"{"errcode":"M_NOT_FOUND","erro
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
     let mock = Mock::start(script);
     let matrix = matrix(mock.port);
-    let request = matrix.compose(&outgoing(&part("Hello")));
-    (matrix.deliver(&request, &key()).await, mock)
+    let request = matrix.composed(&outgoing(&part("Hello")));
+    (matrix.delivered(&request, &key()).await, mock)
 }
 
 #[test]
@@ -48,11 +49,11 @@ fn a_silent_text_is_a_notice_and_a_silent_file_is_refused() {
     let (matrix, text) = (matrix(1), part("Hello"));
     let file = [sample::file("a.png", "image/png", b"x")];
     let silent = OutgoingPart { silent: true, ..outgoing(&text) };
-    let request = matrix.compose(&silent);
+    let request = matrix.composed(&silent);
     assert_eq!((&request["content"]["msgtype"], matrix.refusal(&request)), (&"m.notice".into(), None));
-    let request = matrix.compose(&OutgoingPart { files: &file, ..silent });
+    let request = matrix.composed(&OutgoingPart { files: &file, ..silent });
     assert!(matrix.refusal(&request).unwrap().contains("leave silent out"), "{request}");
-    assert_eq!(matrix.refusal(&matrix.compose(&OutgoingPart { files: &file, ..outgoing(&text) })), None);
+    assert_eq!(matrix.refusal(&matrix.composed(&OutgoingPart { files: &file, ..outgoing(&text) })), None);
 }
 
 #[tokio::test]
@@ -147,8 +148,8 @@ async fn after_a_servers_own_trouble_and_a_gateways_nobody_knows_unless_nothing_
 async fn no_server_is_retried() {
     let port = nobody();
     let matrix = matrix(port);
-    let request = matrix.compose(&outgoing(&part("Hello")));
-    let failure = matrix.deliver(&request, &key()).await.unwrap_err();
+    let request = matrix.composed(&outgoing(&part("Hello")));
+    let failure = matrix.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("refused")), "{failure:?}");
     // Also when the room was asked about before and the request itself finds nobody.
     let failure = matrix.client.send("!r", "m.room.message", &key(), &Map::new()).await.unwrap_err();
@@ -170,9 +171,9 @@ async fn a_room_is_asked_about_once_in_a_while() {
     const SENT: Reply = Reply::Says(200, "", r#"{"event_id":"$event"}"#);
     let mock = Mock::start(&[PLAIN_ROOM, SENT, SENT]);
     let matrix = matrix(mock.port);
-    let request = matrix.compose(&outgoing(&part("Hello")));
-    matrix.deliver(&request, &key()).await.unwrap();
-    matrix.deliver(&request, &key()).await.unwrap();
+    let request = matrix.composed(&outgoing(&part("Hello")));
+    matrix.delivered(&request, &key()).await.unwrap();
+    matrix.delivered(&request, &key()).await.unwrap();
     let gets = mock.heard().iter().filter(|builder| builder.starts_with("GET")).count();
     assert_eq!(gets, 1);
 }
@@ -197,9 +198,9 @@ async fn a_file_is_uploaded_before_its_event_leaves() {
     let file = kept.add("a b.txt", "text/plain", b"hello");
     let matrix = Matrix { kept: kept.kept(), ..matrix(mock.port) };
     let (part, files) = (part("Hello"), [file]);
-    let request = matrix.compose(&OutgoingPart { files: &files, ..outgoing(&part) });
+    let request = matrix.composed(&OutgoingPart { files: &files, ..outgoing(&part) });
     assert_eq!(request["content"]["url"], files[0].reference());
-    assert_eq!(matrix.deliver(&request, &key()).await.unwrap(), "$event");
+    assert_eq!(matrix.delivered(&request, &key()).await.unwrap(), "$event");
     let heard = mock.heard();
     assert!(heard[1].starts_with("POST /_matrix/media/v3/upload?filename=a+b.txt HTTP/1.1"), "{}", heard[1]);
     assert!(heard[1].to_lowercase().contains("content-length: 5\r\n"), "{}", heard[1]);
@@ -219,19 +220,19 @@ async fn an_upload_whose_answer_was_lost_is_in_no_room_and_goes_again() {
         let kept = Files::new();
         let file = kept.add("a b.txt", "text/plain", b"hello");
         let matrix = Matrix { kept: kept.kept(), ..matrix(mock.port) };
-        let request = matrix.compose(&OutgoingPart { files: &[file], ..outgoing(&part("Hello")) });
-        let failure = matrix.deliver(&request, &key()).await.unwrap_err();
+        let request = matrix.composed(&OutgoingPart { files: &[file], ..outgoing(&part("Hello")) });
+        let failure = matrix.delivered(&request, &key()).await.unwrap_err();
         assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
     }
     let mock = Mock::start(&[PLAIN_ROOM, TOO_LARGE, PLAIN_ROOM]);
     let kept = Files::new();
     let file = kept.add("a b.txt", "text/plain", b"hello");
     let matrix = Matrix { kept: kept.kept(), ..matrix(mock.port) };
-    let request = matrix.compose(&OutgoingPart { files: &[file], ..outgoing(&part("Hello")) });
-    let failure = matrix.deliver(&request, &key()).await.unwrap_err();
+    let request = matrix.composed(&OutgoingPart { files: &[file], ..outgoing(&part("Hello")) });
+    let failure = matrix.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("M_TOO_LARGE")), "{failure:?}");
     kept.clear();
-    let failure = matrix.deliver(&request, &key()).await.unwrap_err();
+    let failure = matrix.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
     assert!(!mock.heard().iter().any(|builder| builder.starts_with("PUT")));
 }
@@ -265,9 +266,9 @@ async fn what_is_gone_after_a_lost_answer_was_removed() {
     ] {
         let mock = Mock::start(script);
         let matrix = matrix(mock.port);
-        let request = matrix.compose_operation(&sample::op("!room:hub.test", operation, None)).unwrap();
+        let request = matrix.composed_operation(&sample::op("!room:hub.test", operation, None)).unwrap();
         for end in ends {
-            let ended = matrix.deliver(&request, &key()).await;
+            let ended = matrix.delivered(&request, &key()).await;
             let said = ended.unwrap_or_else(|failure| format!("{failure:?}"));
             assert!(said.starts_with(end), "{script:?}: {said}, and not {end}");
         }

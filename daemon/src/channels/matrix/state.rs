@@ -3,27 +3,27 @@
 use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
-use super::{answer::refusal, client::Client, operations::Stored};
+use super::{answer::refusal, client::Client, operations::Act};
 use crate::channels::{Failure, PartKey, http::Silence};
 
 impl Client {
     /// Does it; the id of the event or the person that it was done to.
-    pub(super) async fn perform(&self, stored: Stored, key: &PartKey) -> Result<String, Failure> {
+    pub(super) async fn perform(&self, stored: Act, key: &PartKey) -> Result<String, Failure> {
         match stored {
-            Stored::Redact { room, event } => {
+            Act::Redact { room, event } => {
                 self.redact(&room, &event, key).await?;
                 Ok(event)
             }
-            Stored::Unreact { room, event, emoji } => {
+            Act::Unreact { room, event, emoji } => {
                 let (gone, ended) = match self.own_reaction(&room, &event, &emoji).await? {
                     Some(reaction) => (false, self.redact(&room, &reaction, key).await),
                     None => (true, Err(no_reaction(&emoji))),
                 };
                 self.removals.settle(key, gone, ended).map(|_| event)
             }
-            Stored::Pin { room, event } => self.repin(&room, event, true).await,
-            Stored::Unpin { room, event } => self.repin(&room, event, false).await,
-            Stored::Kick { room, user, reason } => {
+            Act::Pin { room, event } => self.repin(&room, event, true).await,
+            Act::Unpin { room, event } => self.repin(&room, event, false).await,
+            Act::Kick { room, user, reason } => {
                 let ended = self.put_out("kick", &room, &user, reason).await;
                 // A server refuses to put out who is not there, and gives no code for that alone.
                 let gone = matches!(ended, Err(Failure::Permanent(_)))
@@ -31,10 +31,8 @@ impl Client {
                     && self.is_out(&room, &user).await?;
                 self.removals.settle(key, gone, ended).map(|_| user)
             }
-            Stored::Ban { room, user, reason } => {
-                self.put_out("ban", &room, &user, reason).await.map(|()| user)
-            }
-            Stored::Presence { status, text } => {
+            Act::Ban { room, user, reason } => self.put_out("ban", &room, &user, reason).await.map(|()| user),
+            Act::Presence { status, text } => {
                 let me = self.me().await?;
                 let mut body = object(json!({"presence": status}));
                 if let Some(text) = text {

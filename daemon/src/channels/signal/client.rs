@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::{
     classify::{self, code},
     reached::recipients,
+    request::Request,
     version::Version,
 };
 use crate::{
@@ -89,12 +90,14 @@ impl Client {
     }
 
     /// Performs a request.
-    pub(super) async fn perform(&self, id: &str, request: &Value, kept: &Kept) -> Result<Performed, Failure> {
-        if let Some(why) = request["refused"].as_str() {
-            return Err(Failure::Permanent(why.into()));
-        }
-        let builder =
-            json!({ "jsonrpc": "2.0", "id": id, "method": request["method"], "params": request["params"] });
+    pub(super) async fn perform(
+        &self,
+        id: &str,
+        request: &Request,
+        kept: &Kept,
+    ) -> Result<Performed, Failure> {
+        let Request { method, params, .. } = request;
+        let builder = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
         let file = match inlined::reference(&builder, FILE).and_then(referred) {
             Some(digest) => {
                 Some(kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?)
@@ -108,8 +111,7 @@ impl Client {
         self.reaches_signal().await?;
         self.is_own(request).await?;
         let answer = self.ask(builder, file).await.inspect_err(|_| self.forget())?;
-        let group = request["params"]["groupId"].is_array();
-        let method = request["method"].as_str().unwrap_or_default();
+        let group = params["groupId"].is_array();
         let result = self.result(&answer, method, group).inspect_err(|_| self.known().reached = None)?;
         self.known().reached = Some(Instant::now());
         let results = result["results"].as_array().map_or(&[][..], Vec::as_slice);
@@ -147,8 +149,8 @@ impl Client {
     }
 
     /// Fails where a message that is changed turns out to be somebody else's.
-    async fn is_own(&self, request: &Value) -> Result<(), Failure> {
-        let Some(author) = request["own"].as_str() else { return Ok(()) };
+    async fn is_own(&self, request: &Request) -> Result<(), Failure> {
+        let Some(author) = request.own.as_deref() else { return Ok(()) };
         self.learn_aci().await;
         match self.is_self(author) {
             Some(true) => Ok(()),

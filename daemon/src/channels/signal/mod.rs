@@ -28,12 +28,11 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use gatepost_chunk::Unit;
 use serde::Deserialize;
-use serde_json::Value;
 
-use self::client::Client;
+use self::{client::Client, request::Request};
 use super::{
     Adapter, Capabilities, Delivered, EditForm, Failure, FileForm, FileRules, IdScope, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
+    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
     http::base::Base,
@@ -190,29 +189,34 @@ impl Adapter for Signal {
         target::recorded_as(&self.account, message)
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.who_am_i().await.map_err(NotReady)
+    }
+}
+
+#[async_trait]
+impl Sender for Signal {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
         request::compose(&self.account, outgoing)
     }
 
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
         request::compose_operation(&self.account, op, |author| self.client.is_self(author))
     }
 
-    fn revise(&self, request: Value, newest: &str) -> Value {
-        request::revise(request, newest)
+    fn revise(&self, request: &mut Request, newest: &str) {
+        request::revise(request, newest);
     }
 
-    fn keeping(&self, request: Value, made: &Value) -> Value {
+    fn keeping(&self, request: Request, made: &Request) -> Request {
         request::keeping(request, made)
     }
 
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.deliver_with_details(request, key).await.map(|delivered| delivered.id)
-    }
-
-    async fn deliver_with_details(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
         let performed = self.client.perform(&key.0, request, &self.kept).await?;
-        let params = &request["params"];
+        let params = &request.params;
         // An edit has a time of its own, which the next one names.
         let Some(time) = params["targetTimestamp"].as_u64().or(performed.result["timestamp"].as_u64()) else {
             return Err(Failure::Unknown("signal-cli said yes, but not as which message".into()));
@@ -226,20 +230,17 @@ impl Adapter for Signal {
         Ok(Delivered { id, note, recipients: performed.recipients })
     }
 
+    fn redelivery(&self, request: &Request) -> Redelivery {
+        if request.is_new() { Redelivery::Never } else { Redelivery::SEEN_ONCE }
+    }
+}
+
+#[async_trait]
+impl Receiver for Signal {
     async fn listen(&self, _: &dyn HubHandle) {
         while self.client.learn_version().await.is_none() {
             tokio::time::sleep(ASK_AGAIN).await;
         }
-    }
-
-    fn redelivery(&self, request: &Value) -> Redelivery {
-        let method = request["method"].as_str().unwrap_or_default();
-        let new = method == request::POLL || method == "send" && request["params"]["editTimestamp"].is_null();
-        if new { Redelivery::Never } else { Redelivery::SEEN_ONCE }
-    }
-
-    async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.who_am_i().await.map_err(NotReady)
     }
 }
 

@@ -3,13 +3,14 @@
 //! Methods are commands, parameters their options in camel case
 //! (<https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc>,
 //! <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc>). A file stands in its data URI as a reference
-//! until the request leaves. What can never be done becomes [`refused`], with its reason.
+//! until the request leaves. What can never be done is [`Refused`].
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::target::{MessageId, parameters, person};
 use crate::{
-    channels::{OperationRequest, OutgoingPart, Quoted, refused},
+    channels::{OperationRequest, OutgoingPart, Quoted, Refused},
     message::{
         attachment::Attachment,
         operation::{Operation, Poll},
@@ -29,8 +30,32 @@ const MAX_QUOTED: usize = 1_000;
 /// A new poll. What is older than 0.13.23 may not have it, and says so.
 pub(super) const POLL: &str = "sendPollCreate";
 
+/// A method and its parameters.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    /// The method.
+    pub(super) method: String,
+    /// Its parameters, by name.
+    pub(super) params: Value,
+    /// Who wrote the message that is changed, if it is asked before it goes whether that is the account itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) own: Option<String>,
+}
+
+impl Request {
+    fn new(method: &str, params: Value) -> Self {
+        Self { method: method.to_owned(), params, own: None }
+    }
+
+    /// Whether a message comes to be by it: not if it edits, removes or reacts to one.
+    pub(super) fn is_new(&self) -> bool {
+        self.method == POLL || self.method == "send" && self.params["editTimestamp"].is_null()
+    }
+}
+
 /// A new message.
-pub(super) fn compose(account: &str, outgoing: &OutgoingPart<'_>) -> Value {
+pub(super) fn compose(account: &str, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
     let mut params = text(account, outgoing.address, outgoing.part);
     if let Some(file) = outgoing.files.first() {
         params["attachment"] = json!([data_uri(file)]);
@@ -41,9 +66,9 @@ pub(super) fn compose(account: &str, outgoing: &OutgoingPart<'_>) -> Value {
     if let Some(id) = outgoing.reply_to
         && !quote(&mut params, account, id, outgoing.quoted)
     {
-        return refused(NO_MESSAGE);
+        return Err(Refused::because(NO_MESSAGE));
     }
-    request("send", params)
+    Ok(Request::new("send", params))
 }
 
 /// Quotes a message, if that is the id of one.
@@ -60,27 +85,26 @@ fn quote(params: &mut Value, account: &str, id: &str, known: Option<Quoted<'_>>)
 }
 
 /// An edit with what the message quoted that it edits, and was made by this request.
-pub(super) fn keeping(mut request: Value, made: &Value) -> Value {
-    if request["params"]["editTimestamp"].is_u64() {
+pub(super) fn keeping(mut request: Request, made: &Request) -> Request {
+    if request.params["editTimestamp"].is_u64() {
         for name in ["quoteTimestamp", "quoteAuthor", "quoteMessage"] {
-            if !made["params"][name].is_null() {
-                request["params"][name] = made["params"][name].clone();
+            if !made.params[name].is_null() {
+                request.params[name] = made.params[name].clone();
             }
         }
     }
     request
 }
 
-/// The request for the newest revision of the message that it names.
-pub(super) fn revise(mut request: Value, newest: &str) -> Value {
+/// Makes it the request for the newest revision of the message that it names.
+pub(super) fn revise(request: &mut Request, newest: &str) {
     if let Some(MessageId { author: None, time }) = MessageId::read(newest) {
         for name in ["editTimestamp", "targetTimestamp"] {
-            if request["params"][name].is_u64() {
-                request["params"][name] = json!(time);
+            if request.params[name].is_u64() {
+                request.params[name] = json!(time);
             }
         }
     }
-    request
 }
 
 /// Anything else. `is_self` says whether somebody is the account itself, as far as that is known.
@@ -88,7 +112,7 @@ pub(super) fn compose_operation(
     account: &str,
     op: &OperationRequest<'_>,
     is_self: impl Fn(&str) -> Option<bool>,
-) -> Option<Value> {
+) -> Option<Result<Request, Refused>> {
     if let Operation::Poll(poll) = op.operation {
         return Some(ask(account, op, poll));
     }
@@ -97,7 +121,7 @@ pub(super) fn compose_operation(
     else {
         return None;
     };
-    let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
+    let Some(id) = MessageId::read(message) else { return Some(Err(Refused::because(NO_MESSAGE))) };
     let mut params = parameters(account, op.address);
     let own = id.author.as_deref().map_or(Some(true), is_self);
     let mut made = match op.operation {
@@ -106,46 +130,42 @@ pub(super) fn compose_operation(
             params["remove"] = json!(remove);
             params["targetAuthor"] = json!(id.author.as_deref().unwrap_or(account));
             params["targetTimestamp"] = json!(id.time);
-            request("sendReaction", params)
+            Request::new("sendReaction", params)
         }
-        _ if own == Some(false) => return Some(refused(NOT_OWN)),
+        _ if own == Some(false) => return Some(Err(Refused::because(NOT_OWN))),
         Operation::Edit { .. } => {
             params = text(account, op.address, op.part?);
             params["editTimestamp"] = json!(id.time);
             // It takes the place of all of the message: without its quote it would lose that.
             if op.reply_to.is_some_and(|quoted| !quote(&mut params, account, quoted, None)) {
-                return Some(refused(NO_MESSAGE));
+                return Some(Err(Refused::because(NO_MESSAGE)));
             }
-            request("send", params)
+            Request::new("send", params)
         }
         _ => {
             params["targetTimestamp"] = json!(id.time);
-            request("remoteDelete", params)
+            Request::new("remoteDelete", params)
         }
     };
     // It is asked before it goes whether that is the account's own id.
     if own.is_none() && !matches!(op.operation, Operation::React { .. }) {
-        made["own"] = json!(id.author);
+        made.own = id.author;
     }
-    Some(made)
+    Some(Ok(made))
 }
 
 /// <https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/SendPollCreateCommand.java>
-fn ask(account: &str, op: &OperationRequest<'_>, poll: &Poll) -> Value {
+fn ask(account: &str, op: &OperationRequest<'_>, poll: &Poll) -> Result<Request, Refused> {
     if op.reply_to.is_some() {
-        return refused(
+        return Err(Refused::because(
             "a poll on Signal quotes nothing: leave replyTo out, or write a text before the poll, which quotes",
-        );
+        ));
     }
     let mut params = parameters(account, op.address);
     params["question"] = json!(poll.question);
     params["option"] = json!(poll.options);
     params["noMulti"] = json!(!poll.multiple);
-    request(POLL, params)
-}
-
-fn request(method: &str, params: Value) -> Value {
-    json!({ "method": method, "params": params })
+    Ok(Request::new(POLL, params))
 }
 
 fn text(account: &str, address: &str, part: &Part) -> Value {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{CAPABILITIES, Client, KEYS, Settings, Signal};
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Delivered, Failure, OperationRequest, OutgoingPart, Quoted, Redelivery,
@@ -58,8 +59,8 @@ async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<Stri
     let mock = Mock::start(script);
     let signal = signal(mock.port, &Files::new());
     let part = part("Hello");
-    let request = signal.compose(&outgoing(ANNA, &part));
-    (signal.deliver(&request, &key()).await, mock.heard())
+    let request = signal.composed(&outgoing(ANNA, &part));
+    (signal.delivered(&request, &key()).await, mock.heard())
 }
 
 const SENT: Reply = Reply::Says(
@@ -75,7 +76,7 @@ fn a_letter_becomes_this_request() {
     let mut part = part("Hello you");
     part.styles = vec![Style { start: 6, len: 3, kind: StyleKind::Bold }];
     assert_eq!(
-        signal.compose(&outgoing(ANNA, &part)),
+        signal.composed(&outgoing(ANNA, &part)),
         json!({"method": "send", "params": {
             "account": "+4915112345678", "recipient": [ANNA], "message": "Hello you", "textStyle": ["6:3:BOLD"],
         }})
@@ -89,7 +90,7 @@ fn a_letter_becomes_this_request() {
         ..outgoing(GROUP, &part)
     };
     assert_eq!(
-        signal.compose(&whole)["params"],
+        signal.composed(&whole)["params"],
         json!({
             "account": "+4915112345678",
             "groupId": ["Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI="],
@@ -103,10 +104,10 @@ fn a_letter_becomes_this_request() {
         })
     );
     let own = OutgoingPart { reply_to: Some("1700000000002"), ..outgoing(ANNA, &part) };
-    assert_eq!(signal.compose(&own)["params"]["quoteAuthor"], "+4915112345678");
+    assert_eq!(signal.composed(&own)["params"]["quoteAuthor"], "+4915112345678");
     // Who wrote it is known from what was heard, where the id does not say.
     let heard = Quoted { author: Some("+49 151 12345670"), text: "" };
-    let params = signal.compose(&OutgoingPart { quoted: Some(heard), ..own })["params"].clone();
+    let params = signal.composed(&OutgoingPart { quoted: Some(heard), ..own })["params"].clone();
     assert_eq!((&params["quoteAuthor"], &params["quoteMessage"]), (&json!("+4915112345670"), &json!(null)));
 }
 
@@ -133,11 +134,11 @@ fn what_is_done_to_a_message_may_be_done_twice_and_a_new_one_not() {
             json!({"account": own, "recipient": [ANNA], "targetTimestamp": 1_700_000_000_000_u64}),
         ),
     ] {
-        let request = signal.compose_operation(&op(ANNA, &operation, Some(&text))).unwrap();
+        let request = signal.composed_operation(&op(ANNA, &operation, Some(&text))).unwrap();
         assert_eq!(request, json!({"method": method, "params": params}));
-        assert!(matches!(signal.redelivery(&request), Redelivery::Keyed(_)));
+        assert!(matches!(signal.redelivery_of(&request), Redelivery::Keyed(_)));
     }
-    assert_eq!(signal.redelivery(&signal.compose(&outgoing(ANNA, &text))), Redelivery::Never);
+    assert_eq!(signal.redelivery_of(&signal.composed(&outgoing(ANNA, &text))), Redelivery::Never);
 }
 
 #[tokio::test]
@@ -148,7 +149,7 @@ async fn what_it_lacks_it_does_not_do_and_says_what_to_do_instead() {
         Operation::Thread { name: "x".into(), message: None },
         Operation::Kick { user: ANNA.into(), reason: None },
     ] {
-        assert_eq!(signal.compose_operation(&op(ANNA, &operation, None)), None);
+        assert_eq!(signal.composed_operation(&op(ANNA, &operation, None)), None);
     }
     for action in [Action::Pin, Action::Thread] {
         assert!(!CAPABILITIES.does(action) && CAPABILITIES.instead.iter().any(|(of, _)| *of == action));
@@ -157,8 +158,8 @@ async fn what_it_lacks_it_does_not_do_and_says_what_to_do_instead() {
     let nobodys = Operation::React { message: "x".into(), emoji: "👍".into(), remove: false };
     let elses = Operation::Delete { message: format!("{ANNA}/5") };
     for operation in [nobodys, elses] {
-        let request = signal.compose_operation(&op(ANNA, &operation, None)).unwrap();
-        assert!(matches!(signal.deliver(&request, &key()).await, Err(Failure::Permanent(_))), "{request}");
+        let request = signal.composed_operation(&op(ANNA, &operation, None)).unwrap();
+        assert!(matches!(signal.delivered(&request, &key()).await, Err(Failure::Permanent(_))), "{request}");
     }
 }
 
@@ -176,8 +177,8 @@ async fn a_message_is_sent_and_known_by_its_time() {
     let mock = Mock::start(&[SENT]);
     let signal = signal(mock.port, &Files::new());
     let operation = Operation::React { message: format!("{ANNA}/5"), emoji: "👍".into(), remove: true };
-    let request = signal.compose_operation(&op(ANNA, &operation, None)).unwrap();
-    assert_eq!(signal.deliver(&request, &key()).await.unwrap(), format!("{ANNA}/5"));
+    let request = signal.composed_operation(&op(ANNA, &operation, None)).unwrap();
+    assert_eq!(signal.delivered(&request, &key()).await.unwrap(), format!("{ANNA}/5"));
 }
 
 #[tokio::test]
@@ -187,15 +188,15 @@ async fn a_file_stands_in_the_request_and_one_that_is_gone_is_not_sent() {
     let mock = Mock::start(&[SENT]);
     let signal = signal(mock.port, &files);
     let part = part("See");
-    let request = signal.compose(&OutgoingPart { files: &[file], ..outgoing(ANNA, &part) });
-    signal.deliver(&request, &key()).await.unwrap();
+    let request = signal.composed(&OutgoingPart { files: &[file], ..outgoing(ANNA, &part) });
+    signal.delivered(&request, &key()).await.unwrap();
     let params = body(&mock.heard()[0])["params"].clone();
     assert_eq!(params["attachment"], json!(["data:text/plain;filename=a.txt;base64,aGVsbG8="]));
     files.clear();
-    let failure = signal.deliver(&request, &key()).await.unwrap_err();
+    let failure = signal.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
     let broken = json!({"method": "send", "params": {"attachment": ["/etc/passwd"]}});
-    assert!(matches!(signal.deliver(&broken, &key()).await, Err(Failure::Permanent(_))));
+    assert!(matches!(signal.delivered(&broken, &key()).await, Err(Failure::Permanent(_))));
     assert_eq!(mock.heard().len(), 1);
 }
 
@@ -233,19 +234,19 @@ async fn a_poll_is_a_method_of_its_own_that_an_old_signal_cli_lacks() {
     let operation = Operation::Poll(poll.clone());
     let mock = Mock::start(&[SENT, error!("-32601", "Method not implemented", "null")]);
     let signal = signal(mock.port, &Files::new());
-    let request = signal.compose_operation(&op(ANNA, &operation, None)).unwrap();
+    let request = signal.composed_operation(&op(ANNA, &operation, None)).unwrap();
     let params = json!({
         "account": "+4915112345678", "recipient": [ANNA], "question": "Tea?", "option": ["Yes", "No"], "noMulti": true,
     });
     assert_eq!(request, json!({"method": "sendPollCreate", "params": params}));
-    assert_eq!(signal.redelivery(&request), Redelivery::Never);
-    assert_eq!(signal.deliver(&request, &key()).await.unwrap(), "1700000000000");
-    let old = signal.deliver(&request, &key()).await.unwrap_err();
+    assert_eq!(signal.redelivery_of(&request), Redelivery::Never);
+    assert_eq!(signal.delivered(&request, &key()).await.unwrap(), "1700000000000");
+    let old = signal.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&old, Failure::Permanent(why) if why.contains("use a newer one")), "{old:?}");
     let several = Operation::Poll(Poll { multiple: true, ..poll });
-    assert_eq!(signal.compose_operation(&op(ANNA, &several, None)).unwrap()["params"]["noMulti"], false);
+    assert_eq!(signal.composed_operation(&op(ANNA, &several, None)).unwrap()["params"]["noMulti"], false);
     let answering = OperationRequest { reply_to: Some("1700000000000"), ..op(ANNA, &operation, None) };
-    assert!(signal.refusal(&signal.compose_operation(&answering).unwrap()).is_some());
+    assert!(signal.refusal(&signal.composed_operation(&answering).unwrap()).is_some());
 }
 
 #[test]

@@ -35,8 +35,8 @@ use serde_json::Value;
 
 use self::{client::Client, request::Request};
 use super::{
-    Adapter, Attempt, Capabilities, Failure, FileForm, FileRules, IdScope, Located, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
+    Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Located, NotReady,
+    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
     http::{base::Base, token::Token},
@@ -168,6 +168,11 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }))
 }
 
+/// The request, if Slack takes what it names.
+fn fit(request: Request) -> Result<Request, Refused> {
+    target::unfit(&request.body).map_or(Ok(request), |why| Err(Refused(why)))
+}
+
 #[async_trait]
 impl Adapter for Slack {
     fn capabilities(&self) -> &'static Capabilities {
@@ -199,55 +204,58 @@ impl Adapter for Slack {
         located::ask(&self.client, address, message).await
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
-        let request = request::compose(outgoing);
-        match request["body"]["blocks"].as_array().map(Vec::len) {
-            Some(blocks) if blocks > card::BLOCKS => super::refused(&format!(
-                "a message on Slack has {} blocks at most, and its text, card, buttons and lists make {blocks}: shorten the \
-                 card or the text, or send them apart",
-                card::BLOCKS
-            )),
-            _ => request,
-        }
-    }
-
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
-        request::compose_operation(op)
-    }
-
-    fn refusal(&self, request: &Value) -> Option<String> {
-        request["refused"].as_str().map(str::to_owned).or_else(|| target::unfit(&request["body"]))
-    }
-
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        let request = Request::read(request)?;
-        match &request.file {
-            Some(file) => files::share(&self.client, &self.kept, &request, file).await,
-            None => self.client.perform(&request, key).await,
-        }
-    }
-
-    fn redelivery(&self, request: &Value) -> Redelivery {
-        match Request::read(request) {
-            Ok(request) if request.file.is_some() => Redelivery::Never,
-            Ok(request) if request.method == request::POST => Redelivery::Ask,
-            Ok(_) => Redelivery::SEEN_ONCE,
-            Err(_) => Redelivery::Never,
-        }
-    }
-
-    async fn find(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        reconcile::find(&self.client, &Request::read(request)?, attempt.key).await
-    }
-
     async fn check_ready(&self) -> Result<String, NotReady> {
         self.client.who_am_i().await.map_err(NotReady)
     }
 }
 
+#[async_trait]
+impl Sender for Slack {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        let request = request::compose(outgoing);
+        match request.body.get("blocks").and_then(Value::as_array).map(Vec::len) {
+            Some(blocks) if blocks > card::BLOCKS => Err(Refused(format!(
+                "a message on Slack has {} blocks at most, and its text, card, buttons and lists make {blocks}: shorten the \
+                 card or the text, or send them apart",
+                card::BLOCKS
+            ))),
+            _ => fit(request),
+        }
+    }
+
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
+        Some(request::compose_operation(op)?.and_then(fit))
+    }
+
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+        let id = match &request.file {
+            Some(file) => files::share(&self.client, &self.kept, request, file).await?,
+            None => self.client.perform(request, key).await?,
+        };
+        Ok(id.into())
+    }
+
+    fn redelivery(&self, request: &Request) -> Redelivery {
+        match request {
+            Request { file: Some(_), .. } => Redelivery::Never,
+            Request { method, .. } if method == request::POST => Redelivery::Ask,
+            _ => Redelivery::SEEN_ONCE,
+        }
+    }
+
+    async fn find(&self, request: &Request, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        reconcile::find(&self.client, request, attempt.key).await
+    }
+}
+
+impl Receiver for Slack {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channels::sample::AsJson as _;
     use crate::message::operation::{Button, Extras, Press};
 
     #[test]
@@ -258,7 +266,7 @@ mod tests {
             let card = vec![serde_json::json!({ "type": "divider" }); dividers];
             let buttons = vec![vec![Button { text: "Yes".into(), press: Press::Data("y".into()) }]];
             let extras = Extras { card: Some(card.into()), buttons, ..Extras::default() };
-            slack.refusal(&slack.compose(&OutgoingPart { extras: &extras, ..scenarios::outgoing(&text) }))
+            slack.refusal(&slack.composed(&OutgoingPart { extras: &extras, ..scenarios::outgoing(&text) }))
         };
         assert_eq!(refusal(48), None);
         assert!(refusal(49).unwrap().contains("make 51"));

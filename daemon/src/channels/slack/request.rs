@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::{blocks, emoji};
 use crate::{
-    channels::{Failure, OperationRequest, OutgoingPart, refused},
+    channels::{OperationRequest, OutgoingPart, Refused, sender::members},
     message::operation::{Extras, Operation, Presence},
     render::Part,
 };
@@ -52,12 +52,6 @@ pub(super) struct File {
 }
 
 impl Request {
-    /// Reads a stored request.
-    pub(super) fn read(request: &Value) -> Result<Self, Failure> {
-        Self::deserialize(request)
-            .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
-    }
-
     /// Whether it removes a message or a file.
     pub(super) fn is_removal(&self) -> bool {
         [DELETE, DELETE_FILE].contains(&self.method.as_str())
@@ -70,7 +64,7 @@ impl Request {
 }
 
 /// The request of a part.
-pub(super) fn compose(outgoing: &OutgoingPart<'_>) -> Value {
+pub(super) fn compose(outgoing: &OutgoingPart<'_>) -> Request {
     let thread = outgoing.thread.or(outgoing.reply_to);
     if let Some(file) = outgoing.files.first() {
         let mut body = json!({ "channel_id": outgoing.address });
@@ -83,7 +77,8 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>) -> Value {
         if let Some(thread) = thread {
             body["thread_ts"] = json!(thread);
         }
-        return json!({ "method": SHARE, "body": body, "file": { "source": file.reference(), "name": file.name } });
+        let file = File { source: file.reference(), name: file.name.clone() };
+        return Request { file: Some(file), ..request(SHARE, body) };
     }
     let blocks = blocks::of(outgoing.part, outgoing.extras);
     let text =
@@ -92,24 +87,24 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>) -> Value {
 }
 
 /// The request of what is no new text; none for what a bot cannot do.
-pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
+pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
     let channel = op.address;
     let thread = op.thread.or(op.reply_to);
-    Some(match op.operation {
+    Some(Ok(match op.operation {
         Operation::React { message, .. }
         | Operation::Pin { message }
         | Operation::Unpin { message }
         | Operation::Edit { message }
             if is_file(message) =>
         {
-            return Some(refused(
+            return Some(Err(Refused::because(
                 "that is a file's id, for Slack did not say which message it became: a file can only be deleted by it; for all else, open the message in Slack and copy its link's last part",
-            ));
+            )));
         }
         Operation::Poll(poll) => post(channel, thread, &escaped(&poll.question), Some(blocks::poll(poll))),
         Operation::Thread { name, message } => {
             let name = format!("*{}*", escaped(name));
-            let Some(part) = op.part else { return Some(post(channel, message.as_deref(), &name, None)) };
+            let Some(part) = op.part else { return Some(Ok(post(channel, message.as_deref(), &name, None))) };
             let whole = Part { text: format!("{name}\n{}", part.text), ..part.clone() };
             let text = format!("{name}\n{}", notified(part));
             post(channel, message.as_deref(), &text, blocks::of(&whole, Extras::NONE))
@@ -151,7 +146,7 @@ pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
         Operation::Send(_) | Operation::Timeout { .. } | Operation::Kick { .. } | Operation::Ban { .. } => {
             return None;
         }
-    })
+    }))
 }
 
 /// What a notification reads, where blocks show the text; else the text itself.
@@ -159,7 +154,7 @@ fn notified(part: &Part) -> String {
     part.preview.as_deref().map_or_else(|| part.text.clone(), escaped)
 }
 
-fn post(channel: &str, thread: Option<&str>, text: &str, blocks: Option<Value>) -> Value {
+fn post(channel: &str, thread: Option<&str>, text: &str, blocks: Option<Value>) -> Request {
     let mut body = json!({
         "channel": channel,
         "text": text,
@@ -178,8 +173,8 @@ fn post(channel: &str, thread: Option<&str>, text: &str, blocks: Option<Value>) 
     request(POST, body)
 }
 
-fn request(method: &str, body: Value) -> Value {
-    json!({ "method": method, "body": body })
+fn request(method: &str, body: Value) -> Request {
+    Request { method: method.to_owned(), body: members(body), file: None }
 }
 
 /// Words in which no sign means anything in mrkdwn (<https://docs.slack.dev/messaging/formatting-message-text>); marks of
@@ -198,6 +193,14 @@ mod tests {
         },
         message::operation::{Button, Extras, Poll, Press},
     };
+
+    fn compose(outgoing: &OutgoingPart<'_>) -> Value {
+        json!(super::compose(outgoing))
+    }
+
+    fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
+        super::compose_operation(op).map(crate::channels::sample::json_of)
+    }
 
     fn post_of(text: &str) -> Value {
         json!({

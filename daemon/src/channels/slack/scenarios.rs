@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Slack, client::Client};
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Attempt, Failure, OperationRequest, OutgoingPart, PartKey, Redelivery,
@@ -52,8 +53,8 @@ const YES: Reply = Reply::Says(200, "", r#"{"ok":true}"#);
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
     let mock = Mock::start(script);
     let slack = slack(mock.port);
-    let request = slack.compose(&outgoing(&part("Hello")));
-    (slack.deliver(&request, &key()).await, mock)
+    let request = slack.composed(&outgoing(&part("Hello")));
+    (slack.delivered(&request, &key()).await, mock)
 }
 
 async fn perform(
@@ -72,8 +73,8 @@ async fn perform(
         operation,
         part: Some(&new),
     };
-    let request = slack.compose_operation(&op).unwrap();
-    (slack.deliver(&request, &key()).await, mock)
+    let request = slack.composed_operation(&op).unwrap();
+    (slack.delivered(&request, &key()).await, mock)
 }
 
 #[tokio::test]
@@ -200,8 +201,8 @@ async fn a_person_is_written_to_directly_and_acted_on_in_their_conversation() {
     let mock = Mock::start(&[SENT]);
     let slack = slack(mock.port);
     let hello = part("Hello");
-    let request = slack.compose(&OutgoingPart { address: "U012AB3CD", ..outgoing(&hello) });
-    slack.deliver(&request, &key()).await.unwrap();
+    let request = slack.composed(&OutgoingPart { address: "U012AB3CD", ..outgoing(&hello) });
+    slack.delivered(&request, &key()).await.unwrap();
     assert_eq!(body(&mock.heard()[0])["channel"], "U012AB3CD");
 }
 
@@ -218,14 +219,14 @@ fn only_what_harms_nobody_goes_twice() {
             operation,
             part: Some(&new),
         };
-        slack.redelivery(&slack.compose_operation(&op).unwrap())
+        slack.redelivery_of(&slack.composed_operation(&op).unwrap())
     };
     assert_eq!(redelivery(&Operation::Pin { message: "1.1".into() }), Redelivery::SEEN_ONCE);
     assert_eq!(redelivery(&Operation::Thread { name: "A".into(), message: None }), Redelivery::Ask);
     let (hello, files) = (part("Hello"), [file("a b.txt", "text/plain", b"hello")]);
     assert_eq!(
-        slack.redelivery(&slack.compose(&OutgoingPart { files: &files, ..outgoing(&hello) })),
+        slack.redelivery_of(&slack.composed(&OutgoingPart { files: &files, ..outgoing(&hello) })),
         Redelivery::Never
     );
-    assert_eq!(slack.redelivery(&json!({})), Redelivery::Never);
+    assert_eq!(slack.redelivery_of(&json!({})), Redelivery::Never);
 }

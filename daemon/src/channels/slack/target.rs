@@ -2,7 +2,7 @@
 //!
 //! A channel's name can be given to another channel between the approval and the sending; its id cannot.
 
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 /// The shortest and the longest id that is taken for one. Slack promises no length; they have nine to eleven characters.
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=24;
@@ -20,11 +20,11 @@ pub(super) fn is_direct(address: &str) -> bool {
 
 /// Why a request can never be done, if it names a message by what is no message's id: two numbers, with a dot between them
 /// (<https://docs.slack.dev/messaging/retrieving-messages#individual_messages>).
-pub(super) fn unfit(body: &Value) -> Option<String> {
+pub(super) fn unfit(body: &Map<String, Value>) -> Option<String> {
     let number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let is_id = |id: &str| id.split_once('.').is_some_and(|(seconds, rest)| number(seconds) && number(rest));
     let named = [("ts", "messageId"), ("timestamp", "messageId"), ("thread_ts", "threadId or replyToId")];
-    let mut named = named.into_iter().filter_map(|(member, what)| Some((what, body[member].as_str()?)));
+    let mut named = named.into_iter().filter_map(|(member, what)| Some((what, body.get(member)?.as_str()?)));
     named.find(|(_, id)| !is_id(id)).map(|(what, id)| {
         let id: String = id.chars().take(40).collect();
         format!("{what} {id:?} is no message's id on Slack: write it as 1700000000.000100, as a receipt or an inbound message names it")
@@ -60,14 +60,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::channels::sender::members;
 
     #[test]
     fn a_messages_id_is_two_numbers() {
-        assert_eq!(unfit(&json!({"ts": "1700000000.000100", "thread_ts": "1.1", "text": "x"})), None);
+        assert_eq!(
+            unfit(&members(json!({"ts": "1700000000.000100", "thread_ts": "1.1", "text": "x"}))),
+            None
+        );
         for id in ["latest", "1700000000", ".", "1.x", ""] {
-            assert!(unfit(&json!({"timestamp": id})).unwrap().starts_with("messageId"), "{id}");
+            assert!(unfit(&members(json!({"timestamp": id}))).unwrap().starts_with("messageId"), "{id}");
         }
-        assert!(unfit(&json!({"thread_ts": "general"})).unwrap().starts_with("threadId"));
+        assert!(unfit(&members(json!({"thread_ts": "general"}))).unwrap().starts_with("threadId"));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use std::{
 };
 
 use futures_util::{StreamExt as _, stream};
+use serde::Deserialize as _;
 use tokio::sync::mpsc;
 
 use super::{
@@ -70,7 +71,7 @@ impl FileTransfer {
 
     async fn settle(&self, client: &Client, kept: &Kept, hub: &dyn HubHandle, answer: Answer) {
         let offered = match hub.request(&answer.key).await {
-            Ok(request) => request.and_then(|request| Request::read(&request).ok()),
+            Ok(request) => request.and_then(|request| Request::deserialize(&request).ok()),
             Err(why) => {
                 tracing::warn!(%why, "a file that was accepted or declined on Teams stays as it was offered");
                 return;

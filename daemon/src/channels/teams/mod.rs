@@ -35,8 +35,8 @@ use self::{
     token_verification::Believer,
 };
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest, OutgoingPart,
-    PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest,
+    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
     capabilities::{ButtonRules, CardRules, PollRules},
@@ -229,6 +229,16 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }))
 }
 
+/// The request, if it is short enough for Teams.
+fn short(request: Request) -> Result<Request, Refused> {
+    let too_long = match &request {
+        Request::Send { activity, .. } | Request::Update { activity, .. } => client::too_long(activity),
+        Request::Post { message } => client::too_long(message),
+        Request::Offer { .. } | Request::Delete { .. } => None,
+    };
+    too_long.map_or(Ok(request), |why| Err(Refused(why)))
+}
+
 #[async_trait]
 impl Adapter for Teams {
     fn capabilities(&self) -> &'static Capabilities {
@@ -259,45 +269,44 @@ impl Adapter for Teams {
         IdScope::Conversation
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
-        request::compose(outgoing, self.client.is_webhook())
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        self.client.ready().await.map_err(NotReady)
+    }
+}
+
+#[async_trait]
+impl Sender for Teams {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        short(request::compose(outgoing, self.client.is_webhook())?)
     }
 
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
-        if self.client.is_webhook() { None } else { request::compose_operation(op) }
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
+        if self.client.is_webhook() { None } else { Some(request::compose_operation(op)?.and_then(short)) }
     }
 
-    fn refusal(&self, request: &Value) -> Option<String> {
-        if let Some(why) = request["refused"].as_str() {
-            return Some(why.to_owned());
-        }
-        match Request::read(request).ok()? {
-            Request::Send { activity, .. } | Request::Update { activity, .. } => client::too_long(&activity),
-            Request::Post { message } => client::too_long(&message),
-            Request::Offer { .. } | Request::Delete { .. } => None,
-        }
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+        self.client.perform(request.clone(), &self.kept, key).await.map(Delivered::from)
     }
 
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.client.perform(Request::read(request)?, &self.kept, key).await
-    }
-
-    fn redelivery(&self, request: &Value) -> Redelivery {
-        match Request::read(request) {
-            Ok(Request::Update { .. } | Request::Delete { .. }) => Redelivery::SEEN_ONCE,
-            Ok(Request::Send { .. } | Request::Offer { .. } | Request::Post { .. }) | Err(_) => {
-                Redelivery::Never
-            }
+    fn redelivery(&self, request: &Request) -> Redelivery {
+        match request {
+            Request::Update { .. } | Request::Delete { .. } => Redelivery::SEEN_ONCE,
+            Request::Send { .. } | Request::Offer { .. } | Request::Post { .. } => Redelivery::Never,
         }
     }
 
-    fn remark(&self, request: &Value) -> Option<&'static str> {
-        let offered = matches!(Request::read(request), Ok(Request::Offer { .. }));
+    fn remark(&self, request: &Request) -> Option<&'static str> {
+        let offered = matches!(request, Request::Offer { .. });
         offered.then_some(
             "the file is offered, and handed over once its reader accepts it; your inbox will say so",
         )
     }
+}
 
+#[async_trait]
+impl Receiver for Teams {
     async fn admits_callback(&self, authorization: &str) -> Result<(), CallbackRefused> {
         self.client.vouches(&self.believer, authorization).await
     }
@@ -320,15 +329,12 @@ impl Adapter for Teams {
     async fn listen(&self, hub: &dyn HubHandle) {
         self.transfer.work(&self.client, &self.kept, hub).await;
     }
-
-    async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.ready().await.map_err(NotReady)
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channels::sample::AsJson as _;
 
     #[test]
     fn more_than_teams_takes_is_refused_before_anybody_is_asked() {
@@ -337,7 +343,7 @@ mod tests {
             let block = serde_json::json!({ "type": "TextBlock", "text": "x".repeat(length) });
             let card = serde_json::json!({ "type": "AdaptiveCard", "version": "1.4", "body": [block] });
             let extras = crate::message::operation::Extras { card: Some(card), ..Default::default() };
-            teams.refusal(&teams.compose(&OutgoingPart { extras: &extras, ..scenarios::outgoing(&text) }))
+            teams.refusal(&teams.composed(&OutgoingPart { extras: &extras, ..scenarios::outgoing(&text) }))
         };
         assert_eq!(refusal(24_000), None);
         assert!(refusal(25_000).unwrap().contains("Teams takes 25000"));

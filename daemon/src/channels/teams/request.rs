@@ -9,7 +9,7 @@ use super::{
     consent, target,
 };
 use crate::{
-    channels::{Failure, OperationRequest, OutgoingPart, refused},
+    channels::{OperationRequest, OutgoingPart, Refused, sender::members},
     message::{attachment::Attachment, operation::Operation},
 };
 
@@ -68,12 +68,6 @@ pub(super) enum Request {
 }
 
 impl Request {
-    /// Reads a stored request.
-    pub(super) fn read(request: &Value) -> Result<Self, Failure> {
-        Self::deserialize(request)
-            .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
-    }
-
     /// Whether it offers a file in this conversation.
     pub(super) fn is_offered_in(&self, there: &str) -> bool {
         matches!(self, Self::Offer { conversation, .. } if conversation == there)
@@ -81,11 +75,12 @@ impl Request {
 }
 
 /// The request of a part.
-pub(super) fn compose(outgoing: &OutgoingPart<'_>, webhook: bool) -> Value {
+pub(super) fn compose(outgoing: &OutgoingPart<'_>, webhook: bool) -> Result<Request, Refused> {
     let text = &outgoing.part.text;
     let carded = || json!([cards::attachment(&cards::with(text, outgoing.extras))]);
     if webhook {
-        return json!({ "do": "post", "message": { "type": "message", "attachments": carded() } });
+        let message = members(json!({ "type": "message", "attachments": carded() }));
+        return Ok(Request::Post { message });
     }
     let mut activity = match outgoing.extras.is_empty() {
         true => message(text),
@@ -105,7 +100,7 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>, webhook: bool) -> Value {
     if let Some(message) = outgoing.reply_to {
         quote(&mut activity, message);
     }
-    send(&conversation(outgoing.address, outgoing.thread), outgoing.reply_to, activity)
+    Ok(send(&conversation(outgoing.address, outgoing.thread), outgoing.reply_to, activity))
 }
 
 /// Has Teams show a message above the one that answers it: an entity that names it, and where it stands in the text
@@ -121,42 +116,39 @@ fn quote(activity: &mut Value, message: &str) {
 }
 
 /// A file that stands in no message: its reader is asked to accept it, which Teams has for one person alone.
-fn offer(outgoing: &OutgoingPart<'_>, file: &Attachment) -> Value {
+fn offer(outgoing: &OutgoingPart<'_>, file: &Attachment) -> Result<Request, Refused> {
     if !target::is_personal(outgoing.address) {
-        return refused(&format!(
+        return Err(Refused(format!(
             "in a channel or group on Teams a bot can show pictures alone (PNG, JPEG, GIF of {MAX_PICTURE} bytes at most), and {} is {} of {} bytes: send a link to it, or send it to the person's own conversation with the bot",
             file.name, file.kind, file.size
-        ));
+        )));
     }
     if let Some(why) = consent::unfit(&file.name, file.size) {
-        return refused(&why);
+        return Err(Refused(why));
     }
     if !outgoing.extras.is_empty() {
-        return refused(
+        return Err(Refused::because(
             "what stands under a message needs a text there: a file that has to be accepted has none",
-        );
+        ));
     }
-    let mut request = json!({
-        "do": "offer", "conversation": conversation(outgoing.address, outgoing.thread),
-        "name": file.name, "size": file.size, "file": file.reference(),
-    });
-    if let Some(answers) = outgoing.reply_to {
-        request["answers"] = json!(answers);
-    }
-    if !outgoing.part.shown.is_empty() {
-        request["says"] = json!(outgoing.part.shown);
-    }
-    request
+    Ok(Request::Offer {
+        conversation: conversation(outgoing.address, outgoing.thread),
+        answers: outgoing.reply_to.map(str::to_owned),
+        name: file.name.clone(),
+        size: file.size,
+        file: file.reference(),
+        says: outgoing.part.shown.clone(),
+    })
 }
 
 /// The request of what is no new text; none for what there is not.
-pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
+pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
     let there = conversation(op.address, op.thread);
-    match op.operation {
+    Some(Ok(match op.operation {
         Operation::Poll(poll) => {
             let card = cards::attachment(&cards::poll(poll));
             let activity = json!({ "type": "message", "summary": poll.question, "attachments": [card] });
-            Some(send(&there, op.reply_to, activity))
+            send(&there, op.reply_to, activity)
         }
         // A message is a thread as soon as somebody answers it.
         Operation::Thread { name, message: root } => {
@@ -164,14 +156,15 @@ pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
             if let Some(part) = op.part {
                 text = format!("{text}\n\n{}", part.text);
             }
-            Some(send(&conversation(op.address, root.as_deref()), None, message(&text)))
+            send(&conversation(op.address, root.as_deref()), None, message(&text))
         }
-        Operation::Edit { message: id } => Some(json!({
-            "do": "update", "conversation": there, "id": id, "activity": message(&op.part?.text),
-        })),
-        Operation::Delete { message: id } => Some(json!({ "do": "delete", "conversation": there, "id": id })),
-        _ => None,
-    }
+        Operation::Edit { message: id } => {
+            let activity = members(message(&op.part?.text));
+            Request::Update { conversation: there, id: id.clone(), activity }
+        }
+        Operation::Delete { message: id } => Request::Delete { conversation: there, id: id.clone() },
+        _ => return None,
+    }))
 }
 
 fn message(text: &str) -> Value {
@@ -183,14 +176,12 @@ fn message(text: &str) -> Value {
     activity
 }
 
-fn send(conversation: &str, answers: Option<&str>, mut activity: Value) -> Value {
-    let mut request = json!({ "do": "send", "conversation": conversation });
+fn send(conversation: &str, answers: Option<&str>, mut activity: Value) -> Request {
     if let Some(answers) = answers {
-        request["answers"] = json!(answers);
         activity["replyToId"] = json!(answers);
     }
-    request["activity"] = activity;
-    request
+    let (conversation, answers) = (conversation.to_owned(), answers.map(str::to_owned));
+    Request::Send { conversation, answers, activity: members(activity) }
 }
 
 /// A conversation, or a thread in it: `19:…@thread.tacv2;messageid=1700000000000`.
@@ -224,6 +215,14 @@ mod tests {
         },
         message::operation::{Button, Extras, Poll, Press},
     };
+
+    fn compose(outgoing: &OutgoingPart<'_>, webhook: bool) -> Value {
+        crate::channels::sample::json_of(super::compose(outgoing, webhook))
+    }
+
+    fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
+        super::compose_operation(op).map(crate::channels::sample::json_of)
+    }
 
     #[test]
     fn a_letter_becomes_this_activity() {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::*;
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
         http::mock::{Mock, Reply, body, http},
@@ -53,15 +54,15 @@ const CREATED: Reply = Reply::Says(201, "", r#"{"id":"1700000000000"}"#);
 async fn by_bot(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
     let mock = Mock::start(script);
     let teams = bot(mock.port);
-    let request = teams.compose(&outgoing(&part("Hello")));
-    (teams.deliver(&request, &key()).await, mock)
+    let request = teams.composed(&outgoing(&part("Hello")));
+    (teams.delivered(&request, &key()).await, mock)
 }
 
 async fn by_webhook(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
     let mock = Mock::start(script);
     let teams = webhook(mock.port);
-    let request = teams.compose(&outgoing(&part("Hello")));
-    (teams.deliver(&request, &key()).await, mock)
+    let request = teams.composed(&outgoing(&part("Hello")));
+    (teams.delivered(&request, &key()).await, mock)
 }
 
 #[tokio::test]
@@ -95,8 +96,8 @@ async fn answers_threads_and_what_is_done_to_a_message_have_their_places() {
     let teams = bot(mock.port);
     let hello = part("Hello");
     let request =
-        teams.compose(&OutgoingPart { thread: Some("17"), reply_to: Some("18"), ..outgoing(&hello) });
-    teams.deliver(&request, &key()).await.unwrap();
+        teams.composed(&OutgoingPart { thread: Some("17"), reply_to: Some("18"), ..outgoing(&hello) });
+    teams.delivered(&request, &key()).await.unwrap();
     let op = |operation: &Operation| {
         let op = OperationRequest {
             address: "19:abc@thread.tacv2",
@@ -106,23 +107,23 @@ async fn answers_threads_and_what_is_done_to_a_message_have_their_places() {
             operation,
             part: Some(&hello),
         };
-        teams.compose_operation(&op).unwrap()
+        teams.composed_operation(&op).unwrap()
     };
     let (edit, delete) =
         (op(&Operation::Edit { message: "18".into() }), op(&Operation::Delete { message: "../18".into() }));
-    assert_eq!(teams.deliver(&edit, &key()).await.unwrap(), "18");
-    assert_eq!(teams.deliver(&delete, &key()).await.unwrap(), "../18");
+    assert_eq!(teams.delivered(&edit, &key()).await.unwrap(), "18");
+    assert_eq!(teams.delivered(&delete, &key()).await.unwrap(), "../18");
     let heard = mock.heard();
     let of = "/teams/v3/conversations/19:abc@thread.tacv2";
     assert!(heard[1].starts_with(&format!("POST {of};messageid=17/activities/18 ")), "{}", heard[1]);
     assert!(heard[2].starts_with(&format!("PUT {of}/activities/18 ")), "{}", heard[2]);
     assert!(heard[3].starts_with(&format!("DELETE {of}/activities/..%2F18 ")), "{}", heard[3]);
-    assert_eq!(teams.redelivery(&request), Redelivery::Never);
+    assert_eq!(teams.redelivery_of(&request), Redelivery::Never);
     assert_eq!(
-        (teams.redelivery(&edit), teams.redelivery(&delete)),
+        (teams.redelivery_of(&edit), teams.redelivery_of(&delete)),
         (Redelivery::SEEN_ONCE, Redelivery::SEEN_ONCE)
     );
-    assert_eq!(teams.redelivery(&json!({})), Redelivery::Never);
+    assert_eq!(teams.redelivery_of(&json!({})), Redelivery::Never);
     // A yes without words is one.
     assert!(by_bot(&[GRANTED, YES]).await.0.unwrap().starts_with("accepted:"));
 }
@@ -131,9 +132,9 @@ async fn answers_threads_and_what_is_done_to_a_message_have_their_places() {
 async fn a_token_is_kept_and_a_tenant_that_knows_no_such_bot_is_named() {
     let mock = Mock::start(&[GRANTED, CREATED, CREATED]);
     let teams = bot(mock.port);
-    let request = teams.compose(&outgoing(&part("Hello")));
-    teams.deliver(&request, &key()).await.unwrap();
-    teams.deliver(&request, &key()).await.unwrap();
+    let request = teams.composed(&outgoing(&part("Hello")));
+    teams.delivered(&request, &key()).await.unwrap();
+    teams.delivered(&request, &key()).await.unwrap();
     assert_eq!(mock.heard().iter().filter(|builder| builder.contains("/token ")).count(), 1);
 
     const TENANT: Reply =
@@ -198,18 +199,18 @@ async fn a_picture_goes_within_its_activity_and_no_other_file_goes_to_a_group() 
     let picture = staged.add("a.png", "image/png", b"hello");
     let teams = bot_with(mock.port, Secret::from("hush~secret"), staged.kept());
     let (caption, files) = (part("June"), [picture.clone()]);
-    let request = teams.compose(&OutgoingPart { files: &files, ..outgoing(&caption) });
-    teams.deliver(&request, &key()).await.unwrap();
+    let request = teams.composed(&OutgoingPart { files: &files, ..outgoing(&caption) });
+    teams.delivered(&request, &key()).await.unwrap();
     let sent = body(&mock.heard()[1]);
     assert_eq!(sent["attachments"][0]["contentUrl"], "data:image/png;base64,aGVsbG8=");
     assert_eq!(sent["text"], "June");
 
     let document = Attachment { kind: "application/pdf".into(), ..picture };
-    let request = teams.compose(&OutgoingPart { files: &[document], ..outgoing(&caption) });
+    let request = teams.composed(&OutgoingPart { files: &[document], ..outgoing(&caption) });
     assert!(teams.refusal(&request).unwrap().contains("send a link"), "{request}");
     staged.clear();
-    let request = teams.compose(&OutgoingPart { files: &files, ..outgoing(&caption) });
-    let failure = teams.deliver(&request, &key()).await.unwrap_err();
+    let request = teams.composed(&OutgoingPart { files: &files, ..outgoing(&caption) });
+    let failure = teams.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
 }
 
@@ -218,7 +219,7 @@ async fn a_message_that_is_too_long_does_not_leave() {
     let mock = Mock::start(&[]);
     let teams = bot(mock.port);
     let long = part(&"x".repeat(26_000));
-    let failure = teams.deliver(&teams.compose(&outgoing(&long)), &key()).await.unwrap_err();
+    let failure = teams.delivered(&teams.composed(&outgoing(&long)), &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("25000")), "{failure:?}");
     assert!(mock.heard().is_empty());
 }

@@ -28,8 +28,8 @@ use serde_json::Value;
 
 use self::{client::Client, request::Request};
 use super::{
-    Adapter, Capabilities, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest, OutgoingPart,
-    PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest,
+    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, PollRules},
     http::{base::Base, token::Token},
@@ -174,6 +174,11 @@ fn is_token(text: &str) -> bool {
     })
 }
 
+/// The request, if Telegram takes what it names.
+fn fit(request: Request) -> Result<Request, Refused> {
+    target::unfit(&request.body).map_or(Ok(request), |why| Err(Refused(why)))
+}
+
 #[async_trait]
 impl Adapter for Telegram {
     fn capabilities(&self) -> &'static Capabilities {
@@ -201,54 +206,8 @@ impl Adapter for Telegram {
         IdScope::Conversation
     }
 
-    fn compose(&self, letter: &OutgoingPart<'_>) -> Value {
-        request::compose(letter, self.link_previews).stored()
-    }
-
     fn joins_album(&self, files: &[Attachment], file: &Attachment) -> bool {
         media::joins_album(files, file)
-    }
-
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
-        if let Operation::Thread { name, message } = op.operation {
-            if message.is_some() {
-                return Some(super::refused(
-                    "a topic on Telegram begins at no message: leave messageId out, or answer the message with reply",
-                ));
-            }
-            if name.chars().count() > MAX_TOPIC_NAME {
-                return Some(super::refused(&format!(
-                    "the name of a topic on Telegram has {MAX_TOPIC_NAME} characters at most: shorten threadName"
-                )));
-            }
-        }
-        request::compose_operation(op, self.link_previews).map(|request| request.stored())
-    }
-
-    /// An edit without a keyboard takes the message's away
-    /// (<https://core.telegram.org/bots/api#editmessagetext>, `reply_markup`).
-    fn keeping(&self, mut edit: Value, made: &Value) -> Value {
-        let keyboard = &made["body"][request::KEYBOARD];
-        if keyboard.is_object() && edit["body"].is_object() {
-            edit["body"][request::KEYBOARD] = keyboard.clone();
-        }
-        edit
-    }
-
-    fn refusal(&self, request: &Value) -> Option<String> {
-        let unfit = || target::unfit(&Request::read(request).ok()?.body);
-        request["refused"].as_str().map(str::to_owned).or_else(unfit)
-    }
-
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        self.client.deliver(Request::read(request)?, key, &self.kept).await
-    }
-
-    fn redelivery(&self, request: &Value) -> Redelivery {
-        match Request::read(request) {
-            Ok(request) if request.may_be_repeated() => Redelivery::SEEN_ONCE,
-            _ => Redelivery::Never,
-        }
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
@@ -256,9 +215,54 @@ impl Adapter for Telegram {
     }
 }
 
+#[async_trait]
+impl Sender for Telegram {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        fit(request::compose(outgoing, self.link_previews))
+    }
+
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
+        if let Operation::Thread { name, message } = op.operation {
+            if message.is_some() {
+                let why = "a topic on Telegram begins at no message: leave messageId out, or answer the message with reply";
+                return Some(Err(Refused::because(why)));
+            }
+            if name.chars().count() > MAX_TOPIC_NAME {
+                let why = format!(
+                    "the name of a topic on Telegram has {MAX_TOPIC_NAME} characters at most: shorten threadName"
+                );
+                return Some(Err(Refused(why)));
+            }
+        }
+        request::compose_operation(op, self.link_previews).map(fit)
+    }
+
+    /// An edit without a keyboard takes the message's away
+    /// (<https://core.telegram.org/bots/api#editmessagetext>, `reply_markup`).
+    fn keeping(&self, mut edit: Request, made: &Request) -> Request {
+        if let Some(keyboard @ Value::Object(_)) = made.body.get(request::KEYBOARD) {
+            edit.body.insert(request::KEYBOARD.into(), keyboard.clone());
+        }
+        edit
+    }
+
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+        self.client.deliver(request.clone(), key, &self.kept).await.map(Delivered::from)
+    }
+
+    fn redelivery(&self, request: &Request) -> Redelivery {
+        if request.may_be_repeated() { Redelivery::SEEN_ONCE } else { Redelivery::Never }
+    }
+}
+
+impl Receiver for Telegram {}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channels::sample::AsJson as _;
 
     #[test]
     fn a_topic_begins_at_no_message_and_its_name_is_bounded() {
@@ -266,7 +270,7 @@ mod tests {
         let refusal = |name: String, message: Option<String>| {
             let operation = Operation::Thread { name, message };
             let asked = super::super::sample::op("-1001234567890", &operation, None);
-            telegram.refusal(&telegram.compose_operation(&asked).unwrap())
+            telegram.refusal(&telegram.composed_operation(&asked).unwrap())
         };
         assert_eq!(refusal("ä".repeat(128), None), None);
         assert!(refusal("ä".repeat(129), None).unwrap().contains("threadName"));
@@ -277,15 +281,18 @@ mod tests {
     fn an_edit_keeps_the_buttons_that_stand_under_the_message() {
         let telegram = scenarios::telegram(1, crate::settings::secret::Secret::from("1:a"));
         let (text, operation) = (super::super::sample::part("New"), Operation::Edit { message: "5".into() });
-        let edit =
-            telegram.compose_operation(&super::super::sample::op("42", &operation, Some(&text))).unwrap();
+        let asked = super::super::sample::op("42", &operation, Some(&text));
+        let edit = telegram.composed_operation(&asked).unwrap();
         let keyboard = serde_json::json!({"inline_keyboard": [[{"text": "Yes", "callback_data": "y"}]]});
         let made =
             serde_json::json!({"method": "sendMessage", "body": {"text": "Old", "reply_markup": keyboard}});
-        let kept = telegram.keeping(edit.clone(), &made);
+        let kept = telegram.composed_edit(&asked, &made);
         assert_eq!(kept["body"]["reply_markup"], keyboard);
-        assert!(Request::read(&kept).is_ok());
-        assert_eq!(telegram.keeping(edit.clone(), &serde_json::json!({"body": {}})), edit);
+        assert_ne!(kept, edit);
+        // One that is read no more.
+        assert_eq!(telegram.composed_edit(&asked, &serde_json::json!({"body": {}})), edit);
+        let bare = serde_json::json!({"method": "sendMessage", "body": {"text": "Old"}});
+        assert_eq!(telegram.composed_edit(&asked, &bare), edit);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 
 use super::media::{self, File};
 use crate::{
-    channels::{Failure, OperationRequest, OutgoingPart, formats::TELEGRAM},
+    channels::{OperationRequest, OutgoingPart, formats::TELEGRAM},
     message::operation::{Extras, Operation, Poll, Press},
     render::Part,
 };
@@ -84,17 +84,6 @@ impl Request {
             seconds: None,
             then: None,
         }
-    }
-
-    /// As it is stored.
-    pub(super) fn stored(&self) -> Value {
-        serde_json::to_value(self).expect("it has nothing but JSON in it")
-    }
-
-    /// As it was stored.
-    pub(super) fn read(request: &Value) -> Result<Self, Failure> {
-        Self::deserialize(request)
-            .map_err(|why| Failure::Permanent(format!("the stored request cannot be sent: {why}")))
     }
 
     /// Whether nobody sees that it was done twice.

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use super::{Client, Telegram};
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
-        Adapter, Failure, OperationRequest, OutgoingPart,
+        Failure, OperationRequest, OutgoingPart,
         http::{
             base::Base,
             mock::{Mock, Reply, body, http},
@@ -47,8 +48,8 @@ const UNREADABLE: Reply = Reply::Says(
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
     let mock = Mock::start(script);
     let telegram = telegram(mock.port, Secret::from(TOKEN));
-    let request = telegram.compose(&outgoing(&marked("<b>Hello</b>", "Hello")));
-    (telegram.deliver(&request, &key()).await, mock)
+    let request = telegram.composed(&outgoing(&marked("<b>Hello</b>", "Hello")));
+    (telegram.delivered(&request, &key()).await, mock)
 }
 
 async fn perform(
@@ -66,8 +67,8 @@ async fn perform(
         operation: &operation,
         part,
     };
-    let request = telegram.compose_operation(&op).unwrap();
-    (telegram.deliver(&request, &key()).await, mock.heard())
+    let request = telegram.composed_operation(&op).unwrap();
+    (telegram.delivered(&request, &key()).await, mock.heard())
 }
 
 /// A failure, checked to be without the token.

@@ -13,12 +13,13 @@ mod signature;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use self::signature::{MAX_OLD_SECRETS, Secrets};
 use super::{
-    Adapter, Capabilities, Failure, IdScope, NotReady, OutgoingPart, PartKey, Redelivery, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
+    Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     http::{Answer, Http, Reader, Silence, Verdict, base::Base},
     identity::Spelling,
@@ -64,6 +65,32 @@ struct Settings {
     secret: SecretSource,
     #[serde(default)]
     old_secrets: Vec<SecretSource>,
+}
+
+/// The body that is posted.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Request {
+    #[serde(rename = "type")]
+    kind: String,
+    timestamp: Option<String>,
+    data: Data,
+}
+
+/// The message, as its receiver is told of it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Data {
+    id: Option<String>,
+    agent: String,
+    to: String,
+    thread: Option<String>,
+    reply_to: Option<String>,
+    silent: bool,
+    part: usize,
+    of: usize,
+    markdown: String,
+    text: String,
 }
 
 struct Webhook {
@@ -125,35 +152,6 @@ impl Adapter for Webhook {
         IdScope::Account
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
-        let source = outgoing.source;
-        json!({
-            "type": TYPE,
-            "timestamp": source.id.and_then(MessageId::made_at).map(|at| at.to_string()),
-            "data": {
-                "id": source.id, "agent": source.agent, "to": outgoing.address, "thread": outgoing.thread,
-                "replyTo": outgoing.reply_to, "silent": outgoing.silent, "part": outgoing.index + 1, "of": outgoing.of,
-                "markdown": source.markdown, "text": outgoing.part.text,
-            },
-        })
-    }
-
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        let (body, time) = (request.to_string(), jiff::Timestamp::now().as_second());
-        let signature = self.secrets.sign(&key.0, time, &body);
-        let signature =
-            signature.map_err(|why| Failure::Permanent(format!("the webhook's secret: {why}")))?;
-        let builder = self.http.client.post(self.url.at(&[])).header("Content-Type", "application/json");
-        let builder = builder.header("webhook-id", &key.0).header("webhook-timestamp", time);
-        let answer = self.http.ask_status(builder.header("webhook-signature", signature).body(body)).await?;
-        let id = decode(&self.http.reader(), &answer, |words| self.secrets.masked(words));
-        Ok(id.map_err(|verdict| self.http.settle(verdict))?.unwrap_or_else(|| key.0.clone()))
-    }
-
-    fn redelivery(&self, _: &Value) -> Redelivery {
-        Redelivery::Keyed(Duration::from_hours(23))
-    }
-
     async fn check_ready(&self) -> Result<String, NotReady> {
         match self.http.ask_status(self.http.client.head(self.url.at(&[]))).await {
             Err(Silence::NotSent(why) | Silence::Lost(why)) => Err(NotReady(why)),
@@ -166,3 +164,46 @@ impl Adapter for Webhook {
         }
     }
 }
+
+#[async_trait]
+impl Sender for Webhook {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        let source = outgoing.source;
+        Ok(Request {
+            kind: TYPE.to_owned(),
+            timestamp: source.id.and_then(MessageId::made_at).map(|at| at.to_string()),
+            data: Data {
+                id: source.id.map(str::to_owned),
+                agent: source.agent.to_owned(),
+                to: outgoing.address.to_owned(),
+                thread: outgoing.thread.map(str::to_owned),
+                reply_to: outgoing.reply_to.map(str::to_owned),
+                silent: outgoing.silent,
+                part: outgoing.index + 1,
+                of: outgoing.of,
+                markdown: source.markdown.to_owned(),
+                text: outgoing.part.text.clone(),
+            },
+        })
+    }
+
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+        let (body, time) = (json!(request).to_string(), jiff::Timestamp::now().as_second());
+        let signature = self.secrets.sign(&key.0, time, &body);
+        let signature =
+            signature.map_err(|why| Failure::Permanent(format!("the webhook's secret: {why}")))?;
+        let builder = self.http.client.post(self.url.at(&[])).header("Content-Type", "application/json");
+        let builder = builder.header("webhook-id", &key.0).header("webhook-timestamp", time);
+        let answer = self.http.ask_status(builder.header("webhook-signature", signature).body(body)).await?;
+        let id = decode(&self.http.reader(), &answer, |words| self.secrets.masked(words));
+        Ok(id.map_err(|verdict| self.http.settle(verdict))?.unwrap_or_else(|| key.0.clone()).into())
+    }
+
+    fn redelivery(&self, _: &Request) -> Redelivery {
+        Redelivery::Keyed(Duration::from_hours(23))
+    }
+}
+
+impl Receiver for Webhook {}

@@ -5,15 +5,16 @@
 //! (<https://developers.facebook.com/docs/whatsapp/pricing#customer-service-windows>): where one is configured, it stands
 //! beside the message, is approved with it, and goes only when the platform refuses the message for that.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
     Template,
-    request::{NO_MESSAGE, refused},
+    request::NO_MESSAGE,
     target::{MessageId, is_user},
 };
 use crate::{
-    channels::{OperationRequest, OutgoingPart, twice},
+    channels::{OperationRequest, OutgoingPart, Refused, twice},
     message::{
         attachment::Attachment,
         operation::{Button, Operation, Press},
@@ -50,27 +51,58 @@ const MAX_MOVING: u64 = 16 * 1024 * 1024;
 /// Text in a template, in characters.
 const MAX_PARAMETER: usize = 1024;
 
+/// What is posted, and what goes instead.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    /// The message.
+    pub(super) message: Value,
+    /// The same as the account's template, outside of the 24 hours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) outside_window: Option<Value>,
+    /// The same by the Evolution API, if the Cloud API turns out not to be ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) otherwise: Option<Box<super::request::Request>>,
+}
+
+impl Request {
+    fn new(message: Value) -> Self {
+        Self { message, outside_window: None, otherwise: None }
+    }
+
+    /// Whether it reacts to a message, so that no new one comes to be.
+    pub(super) fn is_reaction(&self) -> bool {
+        self.message["type"] == "reaction"
+    }
+}
+
 /// A new message.
-pub(super) fn compose(outgoing: &OutgoingPart<'_>, previews: bool, template: Option<&Template>) -> Value {
+pub(super) fn compose(
+    outgoing: &OutgoingPart<'_>,
+    previews: bool,
+    template: Option<&Template>,
+) -> Result<Request, Refused> {
     let mut message = envelope(outgoing.address);
     if let Some(id) = outgoing.reply_to {
-        let Some(message_id) = MessageId::read(id) else { return refused(NO_MESSAGE) };
+        let Some(message_id) = MessageId::read(id) else { return Err(Refused::because(NO_MESSAGE)) };
         message["context"] = json!({ "message_id": message_id.id });
     }
     let buttons: Vec<_> = outgoing.extras.buttons.iter().flatten().collect();
     if let Some(why) = alike(&buttons) {
-        return refused(&why);
+        return Err(Refused(why));
     }
     if let Some(file) = outgoing.files.first() {
         if !takes(file) {
-            return refused(&format!(
+            return Err(Refused(format!(
                 "WhatsApp's Cloud API takes no file of the type {}, which {} is: send it as a PDF, as plain text (.txt), or \
                  as JPEG, PNG, MP4, MP3 or OGG, or send a link to it",
                 file.kind, file.name
-            ));
+            )));
         }
         if outgoing.part.text.chars().count() > MAX_BODY {
-            return refused("a caption has 1,024 characters at most: put the rest into the message's text");
+            return Err(Refused::because(
+                "a caption has 1,024 characters at most: put the rest into the message's text",
+            ));
         }
         add_file(&mut message, file, &outgoing.part.text);
     } else if buttons.is_empty() {
@@ -78,7 +110,9 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>, previews: bool, template: Opt
         message["text"] = json!({ "body": outgoing.part.text, "preview_url": previews });
     } else {
         if outgoing.part.text.chars().count() > MAX_BODY {
-            return refused("buttons stand beneath 1,024 characters at most: send a long text before them");
+            return Err(Refused::because(
+                "buttons stand beneath 1,024 characters at most: send a long text before them",
+            ));
         }
         let reply = |button: &&Button| json!({ "type": "reply", "reply": { "id": pressed(button), "title": button.text } });
         message["type"] = json!("interactive");
@@ -88,13 +122,13 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>, previews: bool, template: Opt
             "action": { "buttons": buttons.iter().map(reply).collect::<Vec<_>>() },
         });
     }
-    let mut request = json!({ "way": "cloud", "message": message });
+    let mut request = Request::new(message);
     if let Some(template) = template.filter(|_| outgoing.files.is_empty() && buttons.is_empty())
         && let Some(instead) = templated(outgoing, template)
     {
-        request["outside_window"] = instead;
+        request.outside_window = Some(instead);
     }
-    request
+    Ok(request)
 }
 
 /// Each button has an id and a title of its own there
@@ -116,13 +150,13 @@ fn pressed(button: &Button) -> &str {
 }
 
 /// Anything else: reactions.
-pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
+pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
     let Operation::React { message, emoji, remove } = op.operation else { return None };
-    let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
+    let Some(id) = MessageId::read(message) else { return Some(Err(Refused::because(NO_MESSAGE))) };
     let mut request = envelope(op.address);
     request["type"] = json!("reaction");
     request["reaction"] = json!({ "message_id": id.id, "emoji": if *remove { "" } else { emoji } });
-    Some(json!({ "way": "cloud", "message": request }))
+    Some(Ok(Request::new(request)))
 }
 
 /// A user id stands in `recipient`, a number in `to`

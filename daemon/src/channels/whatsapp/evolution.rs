@@ -3,14 +3,15 @@
 //! <https://doc.evolution-api.com/v2/api-reference/message-controller/send-text>; what each request may hold is in
 //! <https://github.com/EvolutionAPI/evolution-api/blob/main/src/validate/message.schema.ts> and `chat.schema.ts` beside it.
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    request::{NO_MESSAGE, refused},
+    request::NO_MESSAGE,
     target::{MessageId, jid},
 };
 use crate::{
-    channels::{OperationRequest, OutgoingPart},
+    channels::{OperationRequest, OutgoingPart, Refused},
     message::{attachment::Attachment, operation::Operation},
 };
 
@@ -65,8 +66,37 @@ fn named(file: &Attachment) -> String {
     format!("{}.{}", file.name, usual.or_else(registered).unwrap_or("bin"))
 }
 
+/// A path, and what is sent to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    /// The path, without the instance's name.
+    pub(super) path: String,
+    /// The body.
+    pub(super) body: Value,
+    /// The method, if it is not `POST`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) method: Option<String>,
+}
+
+impl Request {
+    fn post(path: &str, body: Value) -> Self {
+        Self { path: path.to_owned(), body, method: None }
+    }
+
+    /// Whether it removes a message.
+    pub(super) fn is_removal(&self) -> bool {
+        self.method.as_deref() == Some("DELETE")
+    }
+
+    /// Whether it is done to a message, so that no new one comes to be.
+    pub(super) fn is_done_to_a_message(&self) -> bool {
+        self.is_removal() || self.path == "message/sendReaction"
+    }
+}
+
 /// A new message.
-pub(super) fn compose(outgoing: &OutgoingPart<'_>, previews: bool) -> Value {
+pub(super) fn compose(outgoing: &OutgoingPart<'_>, previews: bool) -> Result<Request, Refused> {
     let (path, mut body) = match outgoing.files.first() {
         None => {
             let body =
@@ -98,30 +128,29 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>, previews: bool) -> Value {
         }
     };
     if let Some(id) = outgoing.reply_to {
-        let Some(message) = MessageId::read(id) else { return refused(NO_MESSAGE) };
+        let Some(message) = MessageId::read(id) else { return Err(Refused::because(NO_MESSAGE)) };
         body["quoted"] = json!({ "key": { "id": message.id } });
     }
-    request_to(path, body)
+    Ok(Request::post(path, body))
 }
 
 /// Anything else.
-pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
-    Some(match op.operation {
+pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
+    Some(Ok(match op.operation {
         Operation::React { message, emoji, remove } => {
-            let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
+            let Some(id) = MessageId::read(message) else { return Some(Err(Refused::because(NO_MESSAGE))) };
             if *remove {
-                return Some(refused(NO_TAKING_BACK));
+                return Some(Err(Refused::because(NO_TAKING_BACK)));
             }
-            request_to("message/sendReaction", json!({ "key": key(op.address, &id), "reaction": emoji }))
+            Request::post("message/sendReaction", json!({ "key": key(op.address, &id), "reaction": emoji }))
         }
         Operation::Delete { message } => {
-            let Some(id) = MessageId::read(message) else { return Some(refused(NO_MESSAGE)) };
+            let Some(id) = MessageId::read(message) else { return Some(Err(Refused::because(NO_MESSAGE))) };
             if id.author.is_some() {
-                return Some(refused("only messages of the account itself can be removed"));
+                return Some(Err(Refused::because("only messages of the account itself can be removed")));
             }
-            let mut request = request_to("chat/deleteMessageForEveryone", key(op.address, &id));
-            request["method"] = json!("DELETE");
-            request
+            let removal = Request::post("chat/deleteMessageForEveryone", key(op.address, &id));
+            Request { method: Some("DELETE".into()), ..removal }
         }
         Operation::Poll(poll) => {
             let mut body = json!({
@@ -131,17 +160,15 @@ pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
                 "values": poll.options,
             });
             if let Some(id) = op.reply_to {
-                let Some(message) = MessageId::read(id) else { return Some(refused(NO_MESSAGE)) };
+                let Some(message) = MessageId::read(id) else {
+                    return Some(Err(Refused::because(NO_MESSAGE)));
+                };
                 body["quoted"] = json!({ "key": { "id": message.id } });
             }
-            request_to("message/sendPoll", body)
+            Request::post("message/sendPoll", body)
         }
         _ => return None,
-    })
-}
-
-fn request_to(path: &str, body: Value) -> Value {
-    json!({ "way": "evolution", "path": path, "body": body })
+    }))
 }
 
 fn key(address: &str, message: &MessageId<'_>) -> Value {

@@ -19,7 +19,10 @@ use reqwest::{
 };
 use serde_json::{Value, json};
 
-use super::codes::{OUTSIDE_WINDOW, WINDOW_HINT, code, meaning, sent, verdict};
+use super::{
+    cloud::Request,
+    codes::{OUTSIDE_WINDOW, WINDOW_HINT, code, meaning, sent, verdict},
+};
 use crate::{
     channels::{
         Failure, PartKey,
@@ -137,8 +140,8 @@ impl Graph {
     }
 
     /// Performs a request, and the one that may stand in for it; the message's id.
-    pub(super) async fn send(&self, request: &Value, key: &PartKey, kept: &Kept) -> Result<String, Unsent> {
-        let instead = Some(&request["outside_window"]).filter(|instead| instead.is_object());
+    pub(super) async fn send(&self, request: &Request, key: &PartKey, kept: &Kept) -> Result<String, Unsent> {
+        let instead = request.outside_window.as_ref();
         let unsent = |answer: Answer| match self.classify(&answer) {
             // A token that has been replaced is worth another try.
             failure @ Failure::Permanent(_) if meaning(&answer).is_not_ready() => Unsent::NotReady(failure),
@@ -150,7 +153,7 @@ impl Graph {
             };
             return self.post(instead.clone(), key).await?.map_err(unsent);
         }
-        let mut message = request["message"].clone();
+        let mut message = request.message.clone();
         self.hand_over(&mut message, kept).await?;
         match (self.post(message, key).await?, instead) {
             (Ok(id), _) => Ok(id),

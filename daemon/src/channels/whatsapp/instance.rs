@@ -30,7 +30,7 @@ use crate::{
     message::attachment::referred,
 };
 
-use super::target::PERSON;
+use super::{evolution::Request, target::PERSON};
 
 /// Where a file stands in a stored body.
 const FILES: [&str; 2] = ["media", "audio"];
@@ -60,12 +60,12 @@ impl Instance {
     }
 
     /// Performs a request; the id of the message that it made.
-    pub(super) async fn send(&self, request: &Value, kept: &Kept) -> Result<String, Failure> {
+    pub(super) async fn send(&self, request: &Request, kept: &Kept) -> Result<String, Failure> {
         let broken = || Failure::Permanent("the stored request cannot be sent".into());
-        let path = request["path"].as_str().ok_or_else(broken)?;
-        let method = if request["method"] == "DELETE" { Method::DELETE } else { Method::POST };
+        let Request { path, body, .. } = request;
+        let method = if request.is_removal() { Method::DELETE } else { Method::POST };
         let builder = self.request(method, path);
-        let mut body = request["body"].clone();
+        let mut body = body.clone();
         let place = FILES.iter().find(|place| body[**place].is_string());
         let (builder, longest) = match place {
             None => {

@@ -28,16 +28,15 @@ use async_trait::async_trait;
 use gatepost_chunk::Unit;
 use gatepost_link::Digest;
 use serde::Deserialize;
-use serde_json::Value;
 
 use self::{
     graph::{Graph, Unsent},
     instance::Instance,
-    request::Routes,
+    request::{Request, Routes},
 };
 use super::{
-    Adapter, Attempt, Capabilities, Failure, FileForm, FileRules, IdScope, Located, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Redelivery, TargetError,
+    Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Located, NotReady,
+    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
     capabilities::{ButtonRules, DeliveryMode, PollRules},
@@ -287,11 +286,6 @@ impl WhatsApp {
     }
 }
 
-/// What goes by the Evolution API, if anything does.
-fn by_second(request: &Value) -> &Value {
-    request.get("otherwise").unwrap_or(request)
-}
-
 #[async_trait]
 impl Adapter for WhatsApp {
     fn capabilities(&self) -> &'static Capabilities {
@@ -351,88 +345,113 @@ impl Adapter for WhatsApp {
             (Some(instance), Some(id)) if id.way() == Route::Evolution => {
                 instance.locate(address, id.id).await
             }
-            _ => Ok(Located::CallbackRefused),
+            _ => Ok(Located::Unknown),
         }
     }
 
-    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Value {
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        let cloud = match &self.graph {
+            Some(graph) => Some(graph.who_am_i().await),
+            None => None,
+        };
+        let ready = match (cloud, &self.instance) {
+            (Some(cloud), None) => cloud,
+            (None, Some(instance)) => instance.who_am_i().await,
+            (None, None) => Err("the account has no way to WhatsApp".into()),
+            (Some(Ok(number)), Some(_)) => Ok(number),
+            (Some(Err(why)), Some(instance)) => match instance.who_am_i().await {
+                Ok(name) => Ok(format!("{name}, since the Cloud API is not ready: {why}")),
+                Err(other) => Err(format!("{why}; and {other}")),
+            },
+        };
+        ready.map_err(NotReady)
+    }
+}
+
+#[async_trait]
+impl Sender for WhatsApp {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
         request::compose(self.ways(), outgoing, self.previews, self.template.as_ref())
     }
 
-    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Value> {
+    fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
         request::compose_operation(self.ways(), op)
     }
 
-    async fn deliver(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
-        if let Some(why) = request["refused"].as_str() {
-            return Err(Failure::Permanent(why.into()));
-        }
+    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
         let gone =
             || Failure::Permanent("the account no longer has the way that this message was to go".into());
-        match request["way"].as_str() {
-            Some("cloud") => {
-                let sent = self.graph.as_ref().ok_or_else(gone)?.send(request, key, &self.kept).await;
-                let sent = match (sent, &self.instance) {
-                    (Err(Unsent::NotReady(why)), Some(instance)) if request["otherwise"].is_object() => {
+        match request {
+            Request::Cloud(first) => {
+                let sent = self.graph.as_ref().ok_or_else(gone)?.send(first, key, &self.kept).await;
+                let sent = match (sent, &self.instance, request.by_evolution()) {
+                    (Err(Unsent::NotReady(why)), Some(instance), Some(second)) => {
                         tracing::info!(%why, "the Cloud API is not ready: the message goes by the Evolution API");
-                        return instance.send(&request["otherwise"], &self.kept).await;
+                        return instance.send(second, &self.kept).await.map(Delivered::from);
                     }
-                    (sent, _) => sent?,
+                    (sent, ..) => sent?,
                 };
                 // What was reacted to, for a reaction has nothing that could be done to it.
-                Ok(request["message"]["reaction"]["message_id"].as_str().map_or(sent, str::to_owned))
+                let reacted_to = first.message["reaction"]["message_id"].as_str();
+                Ok(reacted_to.map_or(sent, str::to_owned).into())
             }
-            Some("evolution") => {
+            Request::Evolution(request) => {
                 if let Some(graph) = &self.graph {
                     graph.look_again().await;
                 }
-                self.instance.as_ref().ok_or_else(gone)?.send(request, &self.kept).await
+                let instance = self.instance.as_ref().ok_or_else(gone)?;
+                instance.send(request, &self.kept).await.map(Delivered::from)
             }
-            _ => Err(Failure::Permanent("the stored message goes no way that there is".into())),
         }
     }
 
-    fn route(&self, request: &Value) -> Option<&'static str> {
+    fn route(&self, request: &Request) -> Option<&'static str> {
         let hybrid = self.capabilities().mode == DeliveryMode::Hybrid;
-        let (otherwise, template) = (request["otherwise"].is_object(), request["outside_window"].is_object());
-        match (request["way"].as_str()?, hybrid, otherwise, template) {
-            ("cloud", true, true, true) => {
+        let Request::Cloud(request) = request else { return hybrid.then_some("by the Evolution API") };
+        match (hybrid, request.otherwise.is_some(), request.outside_window.is_some()) {
+            (true, true, true) => {
                 Some("by the Cloud API, as its template outside the 24 hours, or else the Evolution API")
             }
-            ("cloud", true, true, false) => Some("by the Cloud API, or else the Evolution API"),
-            ("cloud", true, false, true) => Some("by the Cloud API, as its template outside the 24 hours"),
-            ("cloud", false, _, true) => Some("as the account's template outside the 24 hours"),
-            ("cloud", true, ..) => Some("by the Cloud API"),
-            ("evolution", true, ..) => Some("by the Evolution API"),
-            _ => None,
+            (true, true, false) => Some("by the Cloud API, or else the Evolution API"),
+            (true, false, true) => Some("by the Cloud API, as its template outside the 24 hours"),
+            (false, _, true) => Some("as the account's template outside the 24 hours"),
+            (true, false, false) => Some("by the Cloud API"),
+            (false, _, false) => None,
         }
     }
 
-    fn redelivery(&self, request: &Value) -> Redelivery {
-        let done_to_one = request["message"]["type"] == "reaction"
-            || request["path"] == "message/sendReaction"
-            || request["method"] == "DELETE";
-        match done_to_one {
-            true => Redelivery::SEEN_ONCE,
-            false if by_second(request)["path"] == "message/sendText" => Redelivery::Look,
-            false => Redelivery::Never,
+    fn redelivery(&self, request: &Request) -> Redelivery {
+        let done_to_a_message = match request {
+            Request::Cloud(request) => request.is_reaction(),
+            Request::Evolution(request) => request.is_done_to_a_message(),
+        };
+        match request.by_evolution() {
+            _ if done_to_a_message => Redelivery::SEEN_ONCE,
+            Some(request) if request.path == "message/sendText" => Redelivery::Look,
+            _ => Redelivery::Never,
         }
     }
 
-    async fn find(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        match &self.instance {
-            Some(instance) => instance.find(by_second(request), attempt.left).await,
-            None => Ok(None),
+    async fn find(&self, request: &Request, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+        match (&self.instance, request.by_evolution()) {
+            (Some(instance), Some(request)) => instance.find(request, attempt.left).await,
+            _ => Ok(None),
         }
     }
 
-    fn remark(&self, request: &Value) -> Option<&'static str> {
-        let voice = request["path"] == evolution::VOICE && request["body"]["quoted"].is_object();
-        voice.then_some(
+    fn remark(&self, request: &Request) -> Option<&'static str> {
+        let Request::Evolution(request) = request else { return None };
+        let is_voice = request.path == evolution::VOICE && request.body["quoted"].is_object();
+        is_voice.then_some(
             "a voice message stands without what it answers there: the Evolution API leaves that out (up to 2.3.7)",
         )
     }
+}
 
+#[async_trait]
+impl Receiver for WhatsApp {
     async fn admits_callback(&self, signature: &str) -> Result<(), CallbackRefused> {
         self.endpoint.as_ref().ok_or(CallbackRefused::Nobody)?;
         if status::is_signature(signature) { Ok(()) } else { Err(CallbackRefused::Signature) }
@@ -465,23 +484,5 @@ impl Adapter for WhatsApp {
             Digest::of(endpoint.verify.now().expose().as_bytes()) == Digest::of(word.as_bytes())
         };
         self.endpoint.as_ref().is_some_and(is_it)
-    }
-
-    async fn check_ready(&self) -> Result<String, NotReady> {
-        let cloud = match &self.graph {
-            Some(graph) => Some(graph.who_am_i().await),
-            None => None,
-        };
-        let ready = match (cloud, &self.instance) {
-            (Some(cloud), None) => cloud,
-            (None, Some(instance)) => instance.who_am_i().await,
-            (None, None) => Err("the account has no way to WhatsApp".into()),
-            (Some(Ok(number)), Some(_)) => Ok(number),
-            (Some(Err(why)), Some(instance)) => match instance.who_am_i().await {
-                Ok(name) => Ok(format!("{name}, since the Cloud API is not ready: {why}")),
-                Err(other) => Err(format!("{why}; and {other}")),
-            },
-        };
-        ready.map_err(NotReady)
     }
 }

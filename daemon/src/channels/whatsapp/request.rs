@@ -4,21 +4,40 @@
 //! the second way, for when the first turns out not to be ready: whoever approves sees both, and nothing changes them
 //! afterwards. What only one way has goes that way; so does what is done to a message that came that way.
 
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
 
 use super::{
     Route, Template, cloud, evolution,
     target::{MessageId, is_user},
 };
-pub(super) use crate::channels::refused;
 use crate::{
-    channels::{OperationRequest, OutgoingPart},
+    channels::{OperationRequest, OutgoingPart, Refused},
     message::operation::Operation,
 };
 
 /// A message whose id cannot be read.
 pub(super) const NO_MESSAGE: &str =
     "there is no such message: write its id, or number/id for one that somebody else wrote";
+
+/// A request by one of the ways.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "way", rename_all = "lowercase")]
+pub(super) enum Request {
+    /// By the Cloud API.
+    Cloud(cloud::Request),
+    /// By the Evolution API.
+    Evolution(evolution::Request),
+}
+
+impl Request {
+    /// What goes by the Evolution API, if anything does.
+    pub(super) fn by_evolution(&self) -> Option<&evolution::Request> {
+        match self {
+            Self::Evolution(request) => Some(request),
+            Self::Cloud(cloud::Request { otherwise, .. }) => otherwise.as_deref()?.by_evolution(),
+        }
+    }
+}
 
 /// Which ways there are, and which is taken where nothing else decides.
 #[derive(Debug, Clone, Copy)]
@@ -30,13 +49,17 @@ pub(super) struct Routes {
 
 impl Routes {
     /// The way of a message, and whether there is that one.
-    fn pick(self, wanted: Option<Route>) -> Result<Route, Value> {
+    fn pick(self, wanted: Option<Route>) -> Result<Route, Refused> {
         let way = wanted.unwrap_or(self.first);
         let there = match way {
             Route::Cloud => self.cloud,
             Route::Evolution => self.evolution,
         };
-        if there { Ok(way) } else { Err(refused("that message did not come by a way that this account has")) }
+        if there {
+            Ok(way)
+        } else {
+            Err(Refused::because("that message did not come by a way that this account has"))
+        }
     }
 }
 
@@ -46,7 +69,7 @@ pub(super) fn compose(
     outgoing: &OutgoingPart<'_>,
     previews: bool,
     template: Option<&Template>,
-) -> Value {
+) -> Result<Request, Refused> {
     let group = outgoing.address.ends_with("@g.us");
     let answered = outgoing.reply_to.and_then(MessageId::read).map(|id| id.way());
     // What the first does not take, the second does.
@@ -61,31 +84,32 @@ pub(super) fn compose(
     } else {
         Some(Route::Cloud)
     };
-    match ways.pick(wanted) {
-        Ok(Route::Cloud) => {
-            let mut request = cloud::compose(outgoing, previews, template);
-            if wanted.is_none() && ways.evolution && request["way"].is_string() {
-                let otherwise = evolution::compose(outgoing, previews);
-                if otherwise["way"].is_string() {
-                    request["otherwise"] = otherwise;
-                }
+    match ways.pick(wanted)? {
+        Route::Cloud => {
+            let mut request = cloud::compose(outgoing, previews, template)?;
+            if wanted.is_none()
+                && ways.evolution
+                && let Ok(otherwise) = evolution::compose(outgoing, previews)
+            {
+                request.otherwise = Some(Box::new(Request::Evolution(otherwise)));
             }
-            request
+            Ok(Request::Cloud(request))
         }
-        Ok(Route::Evolution) => evolution::compose(outgoing, previews),
-        Err(refused) => refused,
+        Route::Evolution => evolution::compose(outgoing, previews).map(Request::Evolution),
     }
 }
 
 /// Anything else.
-pub(super) fn compose_operation(ways: Routes, op: &OperationRequest<'_>) -> Option<Value> {
+pub(super) fn compose_operation(ways: Routes, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
     let user = is_user(op.address);
     let wanted = match op.operation {
         Operation::Poll(_) | Operation::Delete { .. } if user => {
-            return Some(refused("by the Cloud API, which alone reaches a user id, there is no such thing"));
+            return Some(Err(Refused::because(
+                "by the Cloud API, which alone reaches a user id, there is no such thing",
+            )));
         }
         Operation::React { message, .. } if user => match MessageId::read(message).map(|id| id.way()) {
-            Some(Route::Evolution) => return Some(refused(NO_MESSAGE)),
+            Some(Route::Evolution) => return Some(Err(Refused::because(NO_MESSAGE))),
             way => way,
         },
         Operation::Poll(_) if ways.evolution => Some(Route::Evolution),
@@ -93,7 +117,9 @@ pub(super) fn compose_operation(ways: Routes, op: &OperationRequest<'_>) -> Opti
         Operation::Delete { message } if ways.evolution => {
             match MessageId::read(message).map(|id| id.way()) {
                 Some(Route::Cloud) => {
-                    return Some(refused("the Cloud API cannot remove a message that it has sent"));
+                    return Some(Err(Refused::because(
+                        "the Cloud API cannot remove a message that it has sent",
+                    )));
                 }
                 _ => Some(Route::Evolution),
             }
@@ -101,8 +127,8 @@ pub(super) fn compose_operation(ways: Routes, op: &OperationRequest<'_>) -> Opti
         _ => return None,
     };
     match ways.pick(wanted) {
-        Ok(Route::Cloud) => cloud::compose_operation(op),
-        Ok(Route::Evolution) => evolution::compose_operation(op),
-        Err(refused) => Some(refused),
+        Ok(Route::Cloud) => Some(cloud::compose_operation(op)?.map(Request::Cloud)),
+        Ok(Route::Evolution) => Some(evolution::compose_operation(op)?.map(Request::Evolution)),
+        Err(refused) => Some(Err(refused)),
     }
 }

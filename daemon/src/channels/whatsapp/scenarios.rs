@@ -1,9 +1,10 @@
 //! Tests of whole scenarios with both ways to WhatsApp, which follow a script.
 
 use super::{CLOUD, EVOLUTION, Graph, HYBRID, Instance, KEYS, Settings, Template, WhatsApp};
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
-        Adapter, Attempt, Failure, OutgoingPart, Redelivery,
+        Adapter, Attempt, Failure, OutgoingPart, Receiver as _, Redelivery, Sender,
         http::{
             base::Base,
             mock::{Mock, Reply, body, http},
@@ -99,35 +100,35 @@ fn a_file_is_what_whatsapp_takes_it_as() {
         let file = [files.add("a b.bin", kind, b"x")];
         let text = if caption { &captioned } else { &bare };
         let outgoing = OutgoingPart { files: &file, ..outgoing(ANNA, text) };
-        let message = cloud.compose(&outgoing)["message"].clone();
+        let message = cloud.composed(&outgoing)["message"].clone();
         assert_eq!(message["type"], on_cloud, "{kind}");
         let object = &message[on_cloud];
         assert_eq!(object["id"], file[0].reference());
         assert_eq!(object["caption"], if caption { json!("See") } else { Value::Null });
         assert_eq!(object["filename"].is_string(), on_cloud == "document");
-        let request = evolution.compose(&outgoing);
+        let request = evolution.composed(&outgoing);
         assert_eq!(request["path"], "message/sendMedia");
         assert_eq!(request["body"]["mediatype"], on_evolution, "{kind}");
     }
     let (long, file) = (part(&"x".repeat(1025)), [files.add("a.txt", "text/plain", b"x")]);
-    let request = cloud.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &long) });
+    let request = cloud.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &long) });
     assert!(request["refused"].is_string(), "no caption is cut: {request}");
     let mut voice = files.add("v.ogg", "audio/ogg", b"x");
     voice.voice = true;
     let voice = [voice];
     let outgoing = OutgoingPart { files: &voice, ..outgoing(ANNA, &bare) };
     assert_eq!(
-        cloud.compose(&outgoing)["message"]["audio"],
+        cloud.composed(&outgoing)["message"]["audio"],
         json!({"id": voice[0].reference(), "voice": true})
     );
     assert_eq!(
-        evolution.compose(&outgoing),
+        evolution.composed(&outgoing),
         json!({"way": "evolution", "path": "message/sendWhatsAppAudio", "body": {"number": ANNA, "audio": voice[0].reference()}})
     );
     let mut large = files.add("a.png", "image/png", b"x");
     large.size = 6 * 1024 * 1024;
     let large = [large];
-    assert_eq!(cloud.compose(&OutgoingPart { files: &large, ..outgoing })["message"]["type"], "document");
+    assert_eq!(cloud.composed(&OutgoingPart { files: &large, ..outgoing })["message"]["type"], "document");
 }
 
 #[test]
@@ -138,16 +139,16 @@ fn a_file_that_the_cloud_api_takes_as_nothing_is_refused_before_anybody_is_asked
         let file = [files.add("a.bin", kind, b"x")];
         let outgoing = OutgoingPart { files: &file, ..outgoing(ANNA, &bare) };
         let whatsapp = cloud(1, &files);
-        let why = whatsapp.refusal(&whatsapp.compose(&outgoing)).unwrap_or_default();
+        let why = whatsapp.refusal(&whatsapp.composed(&outgoing)).unwrap_or_default();
         assert!(why.contains(kind) && why.contains("send a link"), "{kind}: {why:?}");
         // By the other way it goes.
         for whatsapp in [evolution(1, &files), hybrid(1, 1, &files)] {
-            let request = whatsapp.compose(&outgoing);
+            let request = whatsapp.composed(&outgoing);
             assert_eq!((&request["way"], whatsapp.refusal(&request)), (&json!("evolution"), None), "{kind}");
         }
     }
     let file = [files.add("a.pdf", "application/pdf", b"x")];
-    let request = hybrid(1, 1, &files).compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
+    let request = hybrid(1, 1, &files).composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
     assert_eq!(request["way"], "cloud");
 }
 
@@ -158,7 +159,7 @@ fn two_buttons_that_are_alike_are_refused_before_anybody_is_asked() {
     let refusal = |one: Button, other: Button| {
         let extras = Extras { buttons: vec![vec![one], vec![other]], ..Extras::default() };
         let whatsapp = cloud(1, &files);
-        whatsapp.refusal(&whatsapp.compose(&OutgoingPart { extras: &extras, ..outgoing(ANNA, &text) }))
+        whatsapp.refusal(&whatsapp.composed(&OutgoingPart { extras: &extras, ..outgoing(ANNA, &text) }))
     };
     assert_eq!(refusal(button("Yes", "y"), button("No", "n")), None);
     assert!(refusal(button("Yes", "y"), button("No", "y")).unwrap().contains("\"y\""));
@@ -172,8 +173,8 @@ async fn a_file_is_uploaded_first_to_the_one_and_stands_in_the_request_to_the_ot
     let text = part("See");
     let mock = Mock::start(&[Reply::Says(200, "", r#"{"id":"4490709327384033"}"#), SENT]);
     let whatsapp = cloud(mock.port, &files);
-    let request = whatsapp.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
-    assert_eq!(whatsapp.deliver(&request, &key()).await.unwrap(), "wamid.1");
+    let request = whatsapp.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
+    assert_eq!(whatsapp.delivered(&request, &key()).await.unwrap(), "wamid.1");
     let heard = mock.heard();
     assert!(heard[0].starts_with("POST /106540352242922/media HTTP/1.1\r\n"), "{}", heard[0]);
     for piece in [
@@ -189,8 +190,8 @@ async fn a_file_is_uploaded_first_to_the_one_and_stands_in_the_request_to_the_ot
     let mock = Mock::start(&[MADE]);
     let whatsapp = evolution(mock.port, &files);
     let answer = OutgoingPart { reply_to: Some("3EB0FF"), ..outgoing(ANNA, &text) };
-    let request = whatsapp.compose(&OutgoingPart { files: &file, ..answer });
-    assert_eq!(whatsapp.deliver(&request, &key()).await.unwrap(), "3EB0AA");
+    let request = whatsapp.composed(&OutgoingPart { files: &file, ..answer });
+    assert_eq!(whatsapp.delivered(&request, &key()).await.unwrap(), "3EB0AA");
     let heard = mock.heard().remove(0);
     assert!(heard.starts_with("POST /message/sendMedia/home HTTP/1.1\r\n"), "{heard}");
     for piece in [
@@ -205,7 +206,7 @@ async fn a_file_is_uploaded_first_to_the_one_and_stands_in_the_request_to_the_ot
     }
     assert!(!heard.contains("attachment:"), "{heard}");
     files.clear();
-    let gone = whatsapp.deliver(&request, &key()).await.unwrap_err();
+    let gone = whatsapp.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&gone, Failure::Permanent(why) if why.contains("any more")), "{gone:?}");
 }
 
@@ -216,23 +217,23 @@ async fn reactions_go_by_the_way_that_their_message_came_and_may_go_twice() {
         |message: &str, remove| Operation::React { message: message.into(), emoji: "👍".into(), remove };
     let mock = Mock::start(&[SENT]);
     let both = hybrid(mock.port, 1, &files);
-    let request = both.compose_operation(&op(ANNA, &react("wamid.5", true), None)).unwrap();
+    let request = both.composed_operation(&op(ANNA, &react("wamid.5", true), None)).unwrap();
     assert_eq!(request["message"]["reaction"], json!({"message_id": "wamid.5", "emoji": ""}));
-    assert!(matches!(both.redelivery(&request), Redelivery::Keyed(_)));
-    assert_eq!(both.deliver(&request, &key()).await.unwrap(), "wamid.5");
+    assert!(matches!(both.redelivery_of(&request), Redelivery::Keyed(_)));
+    assert_eq!(both.delivered(&request, &key()).await.unwrap(), "wamid.5");
 
     let mock = Mock::start(&[MADE]);
     let both = hybrid(1, mock.port, &files);
-    let request = both.compose_operation(&op(GROUP, &react("+4915112345670/3EB0BB", false), None)).unwrap();
+    let request = both.composed_operation(&op(GROUP, &react("+4915112345670/3EB0BB", false), None)).unwrap();
     let expected = json!({
         "key": {"id": "3EB0BB", "remoteJid": GROUP, "fromMe": false, "participant": "4915112345670@s.whatsapp.net"},
         "reaction": "👍",
     });
     assert_eq!(request, json!({"way": "evolution", "path": "message/sendReaction", "body": expected}));
-    assert_eq!(both.deliver(&request, &key()).await.unwrap(), "3EB0BB");
+    assert_eq!(both.delivered(&request, &key()).await.unwrap(), "3EB0BB");
     assert!(mock.heard()[0].starts_with("POST /message/sendReaction/home "));
     // A message of the other way is nobody's.
-    let request = cloud(1, &files).compose_operation(&op(ANNA, &react("3EB0BB", false), None)).unwrap();
+    let request = cloud(1, &files).composed_operation(&op(ANNA, &react("3EB0BB", false), None)).unwrap();
     assert!(request["refused"].is_string(), "{request}");
 }
 
@@ -244,31 +245,32 @@ async fn hybrid_takes_the_second_way_while_the_first_is_not_ready_and_never_chan
         Mock::start(&[Reply::Says(200, "", r#"{"instance":{"instanceName":"home","state":"open"}}"#), MADE]);
     let whatsapp = hybrid(gone.port, other.port, &files);
     let text = part("Hello");
-    let stored = whatsapp.compose(&outgoing(ANNA, &text));
+    let stored = whatsapp.composed(&outgoing(ANNA, &text));
     assert_eq!(stored["way"], "cloud");
     assert!(whatsapp.check_ready().await.unwrap().contains("Cloud API is not ready"));
-    assert_eq!(whatsapp.compose(&outgoing(ANNA, &text))["way"], "evolution");
+    assert_eq!(whatsapp.composed(&outgoing(ANNA, &text))["way"], "evolution");
     // Buttons are the first way's, groups the second's.
     let buttons = vec![vec![Button { text: "Yes".into(), press: Press::Data("y".into()) }]];
     let extras = Extras { buttons, ..Extras::default() };
-    let pressed = whatsapp.compose(&OutgoingPart { extras: &extras, ..outgoing(ANNA, &text) });
+    let pressed = whatsapp.composed(&OutgoingPart { extras: &extras, ..outgoing(ANNA, &text) });
     assert!(pressed["way"] == "cloud" && pressed.get("otherwise").is_none(), "{pressed}");
     // The stored one still goes where it was to go, and by the way that is stored beside it where nothing can go there.
-    assert_eq!(whatsapp.route(&stored), Some("by the Cloud API, or else the Evolution API"));
-    assert_eq!(whatsapp.redelivery(&stored), Redelivery::Look);
-    whatsapp.deliver(&stored, &key()).await.unwrap();
+    let read = serde_json::from_value(stored.clone()).unwrap();
+    assert_eq!(Sender::route(&whatsapp, &read), Some("by the Cloud API, or else the Evolution API"));
+    assert_eq!(whatsapp.redelivery_of(&stored), Redelivery::Look);
+    whatsapp.delivered(&stored, &key()).await.unwrap();
     assert_eq!((gone.heard().len(), other.heard().len()), (2, 2));
     let sent = body(&other.heard()[1]);
     assert_eq!(sent["text"], "Hello", "{sent}");
     // What is refused for its own sake goes by no other way.
-    assert!(matches!(whatsapp.deliver(&stored, &key()).await, Err(Failure::Permanent(_))));
+    assert!(matches!(whatsapp.delivered(&stored, &key()).await, Err(Failure::Permanent(_))));
     assert_eq!((gone.heard().len(), other.heard().len()), (3, 2));
     let ready = hybrid(1, 1, &files);
-    assert_eq!(ready.compose(&outgoing(GROUP, &text))["way"], "evolution");
-    assert_eq!(ready.compose(&outgoing(ANNA, &text))["way"], "cloud");
-    let failure = ready.deliver(&ready.compose(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
+    assert_eq!(ready.composed(&outgoing(GROUP, &text))["way"], "evolution");
+    assert_eq!(ready.composed(&outgoing(ANNA, &text))["way"], "cloud");
+    let failure = ready.delivered(&ready.composed(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
     assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
-    assert_eq!(ready.compose(&outgoing(ANNA, &text))["way"], "evolution", "nobody was there");
+    assert_eq!(ready.composed(&outgoing(ANNA, &text))["way"], "evolution", "nobody was there");
 }
 
 #[tokio::test]
@@ -282,8 +284,8 @@ async fn hybrid_returns_to_the_first_way_when_a_message_of_the_second_finds_it_r
     let (files, text) = (Files::new(), part("Hello"));
     let every = |port, again| Graph::asked_every(graph(port), again);
     let send = async |whatsapp: &WhatsApp| {
-        let request = whatsapp.compose(&outgoing(ANNA, &text));
-        let _ = whatsapp.deliver(&request, &key()).await;
+        let request = whatsapp.composed(&outgoing(ANNA, &text));
+        let _ = whatsapp.delivered(&request, &key()).await;
         request["way"].as_str().unwrap().to_owned()
     };
     // Its token is refused, and once more; the account is blocked; then all is well again.
@@ -346,11 +348,11 @@ fn each_kind_of_account_has_what_its_way_has() {
     assert!(one.resolve(GROUP).is_err() && other.resolve(GROUP).is_ok());
     assert_eq!((one.flavour().limit, other.flavour().limit), (Some(4096), Some(4000)));
     for operation in [Operation::Edit { message: "1".into() }, Operation::Pin { message: "1".into() }] {
-        assert_eq!(one.compose_operation(&op(ANNA, &operation, None)), None);
-        assert_eq!(other.compose_operation(&op(ANNA, &operation, None)), None);
+        assert_eq!(one.composed_operation(&op(ANNA, &operation, None)), None);
+        assert_eq!(other.composed_operation(&op(ANNA, &operation, None)), None);
     }
     assert_eq!(
-        one.compose_operation(&op(ANNA, &Operation::Delete { message: "wamid.1".into() }, None)),
+        one.composed_operation(&op(ANNA, &Operation::Delete { message: "wamid.1".into() }, None)),
         None
     );
 }

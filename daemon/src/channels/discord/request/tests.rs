@@ -1,9 +1,9 @@
 use gatepost_link::Digest;
 
 use super::*;
+use crate::channels::sample::AsJson as _;
 use crate::{
     channels::{
-        Adapter as _,
         discord::scenarios::{discord, outgoing},
         sample::part,
     },
@@ -17,7 +17,7 @@ use crate::{
 const QUIET: SendOptions = SendOptions { previews: false, mention_answered: false };
 
 fn composed(outgoing: &OutgoingPart<'_>) -> Value {
-    compose(outgoing, QUIET).stored()
+    json!(compose(outgoing, QUIET))
 }
 
 fn acted(operation: &Operation, part: Option<&Part>) -> Option<Value> {
@@ -29,7 +29,7 @@ fn acted(operation: &Operation, part: Option<&Part>) -> Option<Value> {
         operation,
         part,
     };
-    compose_operation(&asked, QUIET).map(|request| request.stored())
+    compose_operation(&asked, QUIET).map(|request| json!(request))
 }
 
 fn nobody() -> Value {
@@ -50,7 +50,7 @@ fn a_text_calls_nobody_and_shows_no_previews() {
             }},
         })
     );
-    let with = |options| compose(&OutgoingPart { reply_to: Some("9"), ..outgoing(&part) }, options).stored();
+    let with = |options| json!(compose(&OutgoingPart { reply_to: Some("9"), ..outgoing(&part) }, options));
     let open = with(SendOptions { previews: true, mention_answered: true });
     assert_eq!(open["request"]["body"].get("flags"), None);
     assert_eq!(open["request"]["body"]["allowed_mentions"], json!({"parse": [], "replied_user": true}));
@@ -247,14 +247,14 @@ fn a_poll_is_open_for_whole_hours_within_what_discord_takes() {
 fn a_stored_request_reads_back_and_another_is_refused() {
     let part = part("a");
     let request = compose(&outgoing(&part), QUIET);
-    assert_eq!(StoredRequest::read(&request.stored()), Ok(request));
+    assert_eq!(StoredRequest::deserialize(json!(request)).unwrap(), request);
     for other in [
         json!({"to": "42"}),
         json!({"to": "42", "request": {"do": "shout"}}),
         json!({"to": "42", "request": {"do": "pin", "message": "5", "body": {}}}),
         json!({"to": "42", "request": {"do": "pin", "message": "5"}, "more": 1}),
     ] {
-        assert!(StoredRequest::read(&other).is_err(), "{other}");
+        assert!(StoredRequest::deserialize(&other).is_err(), "{other}");
     }
 }
 
@@ -263,7 +263,7 @@ fn what_discord_would_not_take_is_refused_before_anybody_is_asked() {
     let discord = discord(1, Secret::from("t"));
     let text = part("Hello");
     let answering = |message| {
-        let request = discord.compose(&OutgoingPart { reply_to: Some(message), ..outgoing(&text) });
+        let request = discord.composed(&OutgoingPart { reply_to: Some(message), ..outgoing(&text) });
         discord.refusal(&request)
     };
     assert_eq!(answering("17"), None);
@@ -277,7 +277,7 @@ fn what_discord_would_not_take_is_refused_before_anybody_is_asked() {
             operation: &operation,
             part: Some(&text),
         };
-        discord.refusal(&discord.compose_operation(&op).unwrap())
+        discord.refusal(&discord.composed_operation(&op).unwrap())
     };
     let id = || "abc".to_owned();
     for operation in [

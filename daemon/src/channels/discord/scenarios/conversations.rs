@@ -13,22 +13,22 @@ async fn a_thread_counts_only_in_its_own_channel() {
     let part = part("Hello");
     let mock = Mock::start(&[OURS, SENT, SENT]);
     let one = discord(mock.port, Secret::from(TOKEN));
-    let request = one.compose(&OutgoingPart { thread: Some("7"), ..outgoing(&part) });
-    assert_eq!(one.deliver(&request, &key()).await.unwrap(), "1001");
-    one.deliver(&request, &key()).await.unwrap();
+    let request = one.composed(&OutgoingPart { thread: Some("7"), ..outgoing(&part) });
+    assert_eq!(one.delivered(&request, &key()).await.unwrap(), "1001");
+    one.delivered(&request, &key()).await.unwrap();
     let heard = mock.heard();
     is(&heard[0], "GET /api/v10/channels/7");
     is(&heard[1], "POST /api/v10/channels/7/messages");
     is(&heard[2], "POST /api/v10/channels/7/messages");
     for script in [&[THEIRS, SENT] as &'static [Reply], &[CHANNEL, SENT]] {
         let mock = Mock::start(script);
-        let failure = discord(mock.port, Secret::from(TOKEN)).deliver(&request, &key()).await.unwrap_err();
+        let failure = discord(mock.port, Secret::from(TOKEN)).delivered(&request, &key()).await.unwrap_err();
         assert!(matches!(&failure, Failure::Permanent(why) if why.contains("no thread of")), "{failure:?}");
         assert_eq!(mock.heard().len(), 1);
     }
     // A question that nobody answered has sent nothing.
     let mock = Mock::start(&[Reply::Close]);
-    let failure = discord(mock.port, Secret::from(TOKEN)).deliver(&request, &key()).await.unwrap_err();
+    let failure = discord(mock.port, Secret::from(TOKEN)).delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
 }
 
@@ -38,9 +38,9 @@ async fn a_person_is_written_to_in_their_own_conversation() {
     let mock = Mock::start(&[OPENED, SENT, SENT]);
     let one = discord(mock.port, Secret::from(TOKEN));
     let part = part("Hello");
-    let request = one.compose(&OutgoingPart { address: "@99", ..outgoing(&part) });
-    one.deliver(&request, &key()).await.unwrap();
-    one.deliver(&request, &key()).await.unwrap();
+    let request = one.composed(&OutgoingPart { address: "@99", ..outgoing(&part) });
+    one.delivered(&request, &key()).await.unwrap();
+    one.delivered(&request, &key()).await.unwrap();
     let heard = mock.heard();
     is(&heard[0], "POST /api/v10/users/@me/channels");
     assert_eq!(body(&heard[0]), json!({"recipient_id": "99"}));
@@ -54,7 +54,7 @@ async fn a_person_is_written_to_in_their_own_conversation() {
         ),
     ] {
         let mock = Mock::start(script);
-        let failure = discord(mock.port, Secret::from(TOKEN)).deliver(&request, &key()).await.unwrap_err();
+        let failure = discord(mock.port, Secret::from(TOKEN)).delivered(&request, &key()).await.unwrap_err();
         assert!(why(&failure).starts_with(kind), "{failure:?}");
     }
 }
@@ -74,16 +74,16 @@ async fn a_conversation_has_one_address_and_the_allowlist_sees_it() {
     ] {
         let mock = Mock::start(script);
         let one = new(mock.port, Secret::from(TOKEN));
-        let failure = one.deliver(&one.compose(&outgoing(&part)), &key()).await.unwrap_err();
+        let failure = one.delivered(&one.composed(&outgoing(&part)), &key()).await.unwrap_err();
         assert!(matches!(&failure, Failure::Permanent(why) if why.contains(words)), "{failure:?}");
         assert_eq!(mock.heard().len(), 1);
     }
     // A channel is asked about once.
     let mock = Mock::start(&[CHANNEL, SENT, SENT]);
     let one = new(mock.port, Secret::from(TOKEN));
-    let request = one.compose(&outgoing(&part));
-    one.deliver(&request, &key()).await.unwrap();
-    one.deliver(&request, &key()).await.unwrap();
+    let request = one.composed(&outgoing(&part));
+    one.delivered(&request, &key()).await.unwrap();
+    one.delivered(&request, &key()).await.unwrap();
     let gets = mock.heard().iter().filter(|builder| builder.starts_with("GET")).count();
     assert_eq!(gets, 1);
 }

@@ -134,7 +134,7 @@ async fn nobody_is_put_out_of_a_conversation_of_two() {
         operation: &operation,
         part: None,
     };
-    let failure = discord.deliver(&discord.compose_operation(&op).unwrap(), &key()).await;
+    let failure = discord.delivered(&discord.composed_operation(&op).unwrap(), &key()).await;
     assert!(matches!(&failure, Err(Failure::Permanent(why)) if why.contains("members")), "{failure:?}");
     assert_eq!(mock.heard().len(), 2);
 }

@@ -45,9 +45,9 @@ async fn imsg_is_given_texts_as_they_are_and_never_twice() {
         let mac = Mac::new(WELL);
         let imessage = mac.account(ssh);
         let text = part("--file /etc/passwd; $(id) 'x' \\n\n\"");
-        let request = imessage.compose(&outgoing(ANNA, &text));
-        assert_eq!(imessage.redelivery(&request), Redelivery::Look);
-        assert_eq!(imessage.deliver(&request, &key()).await.unwrap(), "G-7");
+        let request = imessage.composed(&outgoing(ANNA, &text));
+        assert_eq!(imessage.redelivery_of(&request), Redelivery::Look);
+        assert_eq!(imessage.delivered(&request, &key()).await.unwrap(), "G-7");
         assert_eq!(mac.asked("send"), [json!({"to": ANNA, "service": "imessage", "text": text.text})]);
     }
 }
@@ -60,10 +60,10 @@ async fn a_group_goes_by_its_number_whatever_its_service_is_called() {
     ));
     let imessage = mac.account(&[]);
     let text = part("Hello");
-    imessage.deliver(&imessage.compose(&outgoing("iMessage;+;chat1", &text)), &key()).await.unwrap();
+    imessage.delivered(&imessage.composed(&outgoing("iMessage;+;chat1", &text)), &key()).await.unwrap();
     assert_eq!(mac.asked("send"), [json!({"chat_id": 4, "text": "Hello"})]);
-    let unheard = imessage.compose(&outgoing("iMessage;+;chat2", &text));
-    let failure = imessage.deliver(&unheard, &key()).await.unwrap_err();
+    let unheard = imessage.composed(&outgoing("iMessage;+;chat2", &text));
+    let failure = imessage.delivered(&unheard, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("no conversation")), "{failure:?}");
 }
 
@@ -76,9 +76,9 @@ async fn a_file_has_its_name_while_imsg_runs_and_is_gone_afterwards() {
     ));
     let imessage = mac.account(&[]);
     let (text, file) = (part("See"), [mac.files.add("a b.txt", "text/plain", b"hello")]);
-    let request = imessage.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
-    assert_eq!(imessage.redelivery(&request), Redelivery::Never);
-    imessage.deliver(&request, &key()).await.unwrap();
+    let request = imessage.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
+    assert_eq!(imessage.redelivery_of(&request), Redelivery::Never);
+    imessage.delivered(&request, &key()).await.unwrap();
     let path = mac.staging().join(key().0).join("a b.txt");
     assert_eq!(mac.asked("send")[0]["file"], path.display().to_string());
     assert!(!path.exists() && !path.parent().unwrap().exists());
@@ -155,18 +155,20 @@ async fn how_imsg_ends_says_what_became_of_the_message() {
     for (script, judged, words) in cases {
         let mac = Mac::new(script);
         let imessage = mac.account(&[]);
-        let failure = imessage.deliver(&imessage.compose(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
+        let failure =
+            imessage.delivered(&imessage.composed(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
         assert!(judged(&failure) && failure.to_string().contains(words), "{words}: {failure:?}");
     }
     for away in ["echo 'ssh: connect: Connection refused' >&2; exit 255", "exit 255"] {
         let imessage = Mac::new(WELL).account(&["/bin/sh", "-c", away]);
-        let failure = imessage.deliver(&imessage.compose(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
+        let failure =
+            imessage.delivered(&imessage.composed(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
         assert!(retry(&failure), "{failure:?}");
     }
     let program = Program { command: vec!["/nonexistent/imsg".into()], ssh: vec![] };
     let imsg = Imsg::hasty(program, "/nonexistent".into());
     let nobody = IMessage { bridge: Bridge::Program { imsg, remote: false }, kept: Files::new().kept() };
-    let failure = nobody.deliver(&nobody.compose(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
+    let failure = nobody.delivered(&nobody.composed(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
     assert!(retry(&failure), "{failure:?}");
     assert!(nobody.check_ready().await.unwrap_err().0.contains("Full Disk Access"));
 }
@@ -187,40 +189,40 @@ async fn no_earlier_message_is_taken_for_a_lost_one() {
     let rows = |rows: &str| fs::write(mac.folder.path().join("imsg.rows"), rows).unwrap();
     let imessage = mac.account(&[]);
     let text = part("ok");
-    let request = imessage.compose(&outgoing(ANNA, &text));
+    let request = imessage.composed(&outgoing(ANNA, &text));
     rows(
         r#"{"id":40,"guid":"G-40","is_from_me":true,"text":"ok"},{"id":39,"guid":"G-39","is_from_me":false,"text":"And?"}"#,
     );
-    let position = imessage.position(&request).await.unwrap();
+    let position = imessage.position_before(&request).await.unwrap();
     assert_eq!(position.as_deref(), Some("40"));
     let key = key();
     let attempt = Attempt { position: position.as_deref(), ..Attempt::new(&key, 1_700_000_000_000) };
     // The earlier "ok", said again by nobody; and one that somebody else said.
-    assert_eq!(imessage.find(&request, &attempt).await.unwrap(), None);
+    assert_eq!(imessage.found(&request, &attempt).await.unwrap(), None);
     rows(
         r#"{"id":41,"guid":"G-41","is_from_me":false,"text":"ok"},{"id":40,"guid":"G-40","is_from_me":true,"text":"ok"}"#,
     );
-    assert_eq!(imessage.find(&request, &attempt).await.unwrap(), None);
+    assert_eq!(imessage.found(&request, &attempt).await.unwrap(), None);
     rows(
         r#"{"id":42,"guid":"G-42","is_from_me":true,"text":"ok"},{"id":40,"guid":"G-40","is_from_me":true,"text":"ok"}"#,
     );
     // Without a row to begin behind, nothing is proven.
-    assert_eq!(imessage.find(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(), None);
-    assert_eq!(imessage.find(&request, &attempt).await.unwrap().as_deref(), Some("G-42"));
-    assert_eq!(imessage.find(&request, &attempt).await.unwrap(), None, "that one is known");
+    assert_eq!(imessage.found(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(), None);
+    assert_eq!(imessage.found(&request, &attempt).await.unwrap().as_deref(), Some("G-42"));
+    assert_eq!(imessage.found(&request, &attempt).await.unwrap(), None, "that one is known");
     let asked = mac.asked("messages.history");
     assert_eq!(asked[0], json!({"chat_id": 3, "limit": 50}));
     assert_eq!(asked[1], json!({"chat_id": 3, "limit": 50, "start": "2023-11-14T22:11:20Z"}));
 
     // With somebody who was never written to all rows are new.
-    let nobody = imessage.compose(&outgoing("anna@example.org", &text));
-    assert_eq!(imessage.position(&nobody).await.unwrap().as_deref(), Some("0"));
+    let nobody = imessage.composed(&outgoing("anna@example.org", &text));
+    assert_eq!(imessage.position_before(&nobody).await.unwrap().as_deref(), Some("0"));
     // A program that may not read sends without; one that does not run does not.
     let blind = Mac::new(answers!(r#"chats.list) say '"error":{"code":-32002,"message":"no access"}' ;;"#));
-    assert_eq!(blind.account(&[]).position(&request).await.unwrap(), None);
+    assert_eq!(blind.account(&[]).position_before(&request).await.unwrap(), None);
     let broken = Mac::new("exit 1").account(&[]);
-    assert!(matches!(broken.position(&request).await, Err(Failure::Retry(_))));
-    assert!(matches!(broken.find(&request, &attempt).await, Err(Failure::Retry(_))));
+    assert!(matches!(broken.position_before(&request).await, Err(Failure::Retry(_))));
+    assert!(matches!(broken.found(&request, &attempt).await, Err(Failure::Retry(_))));
 }
 
 #[tokio::test]
@@ -233,10 +235,10 @@ async fn a_page_that_is_too_long_is_asked_for_in_smaller_ones() {
     ));
     let imessage = mac.account(&[]);
     let text = part("ok");
-    let request = imessage.compose(&outgoing(ANNA, &text));
+    let request = imessage.composed(&outgoing(ANNA, &text));
     let key = key();
     let attempt = Attempt { position: Some("4"), ..Attempt::new(&key, 1_700_000_000_000) };
-    assert_eq!(imessage.find(&request, &attempt).await.unwrap().as_deref(), Some("G-5"));
+    assert_eq!(imessage.found(&request, &attempt).await.unwrap().as_deref(), Some("G-5"));
     let limits: Vec<Value> = mac.asked("messages.history").iter().map(|call| call["limit"].clone()).collect();
     assert_eq!(limits, [50, 25, 12]);
 }
@@ -256,26 +258,26 @@ async fn with_its_bridge_a_message_has_an_id_of_ours_and_is_asked_about_by_it() 
     ));
     let imessage = mac.account(&[]);
     let text = part("ok");
-    let request = imessage.compose(&outgoing(ANNA, &text));
+    let request = imessage.composed(&outgoing(ANNA, &text));
     let key = PartKey("018bcfe5680070008000000000000000".into());
     let id = "018BCFE5-6800-7000-8000-000000000000";
-    assert_eq!(imessage.deliver(&request, &key).await.unwrap(), id);
+    assert_eq!(imessage.delivered(&request, &key).await.unwrap(), id);
     assert_eq!(mac.asked("send.tracked")[0]["attempt_id"], id);
-    assert_eq!(imessage.find(&request, &Attempt::new(&key, 0)).await.unwrap().as_deref(), Some(id));
+    assert_eq!(imessage.found(&request, &Attempt::new(&key, 0)).await.unwrap().as_deref(), Some(id));
     let other = PartKey("f".repeat(32));
-    assert_eq!(imessage.find(&request, &Attempt::new(&other, 0)).await.unwrap(), None);
+    assert_eq!(imessage.found(&request, &Attempt::new(&other, 0)).await.unwrap(), None);
     // Messages has it, and could not send it, or has not sent it yet.
-    let failed = imessage.find(&request, &Attempt::new(&PartKey("e".repeat(32)), 0)).await.unwrap_err();
+    let failed = imessage.found(&request, &Attempt::new(&PartKey("e".repeat(32)), 0)).await.unwrap_err();
     assert!(
         matches!(&failed, Failure::NotDelivered(why) if why.contains("error 22, the recipient is not on iMessage")),
         "{failed:?}"
     );
-    let waiting = imessage.find(&request, &Attempt::new(&PartKey("d".repeat(32)), 0)).await.unwrap_err();
+    let waiting = imessage.found(&request, &Attempt::new(&PartKey("d".repeat(32)), 0)).await.unwrap_err();
     assert!(matches!(&waiting, Failure::Permanent(why) if why.contains("not sent it yet")), "{waiting:?}");
     // A file goes without.
     let file = [mac.files.add("a.txt", "text/plain", b"hello")];
-    let request = imessage.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
-    assert!(imessage.deliver(&request, &key).await.is_err() && mac.asked("send").len() == 1);
+    let request = imessage.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
+    assert!(imessage.delivered(&request, &key).await.is_err() && mac.asked("send").len() == 1);
 }
 
 #[tokio::test]
@@ -288,7 +290,7 @@ async fn with_its_bridge_a_message_to_somebody_new_goes_by_applescript() {
     let imessage = mac.account(&[]);
     let text = part("ok");
     let key = PartKey("018bcfe5680070008000000000000000".into());
-    assert_eq!(imessage.deliver(&imessage.compose(&outgoing(ANNA, &text)), &key).await.unwrap(), "G-7");
+    assert_eq!(imessage.delivered(&imessage.composed(&outgoing(ANNA, &text)), &key).await.unwrap(), "G-7");
     assert_eq!(mac.asked("send.tracked").len(), 1);
     assert_eq!(mac.asked("send"), [json!({"to": ANNA, "service": "imessage", "text": "ok"})]);
     // Whatever else it refuses stays refused.
@@ -297,7 +299,7 @@ async fn with_its_bridge_a_message_to_somebody_new_goes_by_applescript() {
            send.tracked) say '"error":{"code":-32602,"message":"Invalid params","data":"invalid service"}' ;;"#
     ));
     let imessage = mac.account(&[]);
-    assert!(imessage.deliver(&imessage.compose(&outgoing(ANNA, &text)), &key).await.is_err());
+    assert!(imessage.delivered(&imessage.composed(&outgoing(ANNA, &text)), &key).await.is_err());
     assert!(mac.asked("send").is_empty());
 }
 
@@ -321,22 +323,22 @@ async fn a_row_in_the_history_that_messages_could_not_send_is_never_told_as_sent
     };
     let imessage = mac.account(&[]);
     let text = part("ok");
-    let request = imessage.compose(&outgoing(ANNA, &text));
+    let request = imessage.composed(&outgoing(ANNA, &text));
     let key = key();
     let attempt = Attempt { position: Some("40"), ..Attempt::new(&key, 1_700_000_000_000) };
     // It went by a plain `send`, so there is nothing with an id of ours.
     put("rows", r#"{"id":41,"guid":"G-41","is_from_me":true,"text":"ok"}"#);
     state("G-41", "failed", 22);
-    let failed = imessage.find(&request, &attempt).await.unwrap_err();
+    let failed = imessage.found(&request, &attempt).await.unwrap_err();
     assert!(matches!(&failed, Failure::NotDelivered(why) if why.contains("error 22")), "{failed:?}");
     state("G-41", "failed", 43);
-    let failed = imessage.find(&request, &attempt).await.unwrap_err();
+    let failed = imessage.found(&request, &attempt).await.unwrap_err();
     assert!(
         matches!(&failed, Failure::NotDelivered(why) if why.contains("error 43 of Messages")),
         "{failed:?}"
     );
     state("G-41", "pending", 0);
-    let waiting = imessage.find(&request, &attempt).await.unwrap_err();
+    let waiting = imessage.found(&request, &attempt).await.unwrap_err();
     assert!(matches!(&waiting, Failure::Permanent(why) if why.contains("not sent it yet")), "{waiting:?}");
     // One that failed stands beside one that left.
     put(
@@ -345,10 +347,10 @@ async fn a_row_in_the_history_that_messages_could_not_send_is_never_told_as_sent
     );
     state("G-42", "failed", 22);
     state("G-41", "delivered", 0);
-    assert_eq!(imessage.find(&request, &attempt).await.unwrap().as_deref(), Some("G-41"));
+    assert_eq!(imessage.found(&request, &attempt).await.unwrap().as_deref(), Some("G-41"));
     // A program that has the method and fails at it is asked again.
     put("G-42", r#""error":{"code":-32002,"message":"Database unavailable"}"#);
-    assert!(matches!(imessage.find(&request, &attempt).await, Err(Failure::Retry(_))));
+    assert!(matches!(imessage.found(&request, &attempt).await, Err(Failure::Retry(_))));
 }
 
 #[tokio::test]

@@ -11,7 +11,7 @@ async fn failure(to: &str, script: &'static [Reply]) -> Failure {
     let mock = Mock::start(script);
     let signal = signal(mock.port, &Files::new());
     let part = part("Hello");
-    signal.deliver(&signal.compose(&outgoing(to, &part)), &key()).await.unwrap_err()
+    signal.delivered(&signal.composed(&outgoing(to, &part)), &key()).await.unwrap_err()
 }
 
 #[tokio::test]
@@ -127,14 +127,14 @@ async fn a_group_of_which_not_all_were_reached_is_sent_and_says_whom() {
     {
         let mock = Mock::start(script);
         let signal = signal(mock.port, &Files::new());
-        let request = signal.compose(&outgoing(GROUP, &text));
-        let Delivered { id, recipients, .. } = signal.deliver_with_details(&request, &key()).await.unwrap();
+        let request = signal.composed(&outgoing(GROUP, &text));
+        let Delivered { id, recipients, .. } = signal.delivered_in_full(&request, &key()).await.unwrap();
         assert_eq!(id, "1700000000000");
         assert_eq!(recipients.unwrap().to_string(), format!("2 of 3 members; not: {carol} (not on Signal)"));
     }
     // To one person there is nobody to count.
     let mock = Mock::start(&[SENT]);
     let signal = signal(mock.port, &Files::new());
-    let request = signal.compose(&outgoing(ANNA, &text));
-    assert_eq!(signal.deliver_with_details(&request, &key()).await.unwrap().recipients, None);
+    let request = signal.composed(&outgoing(ANNA, &text));
+    assert_eq!(signal.delivered_in_full(&request, &key()).await.unwrap().recipients, None);
 }

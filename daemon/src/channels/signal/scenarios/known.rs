@@ -32,15 +32,15 @@ fn methods(mock: &Mock) -> Vec<String> {
 async fn nothing_is_handed_to_a_daemon_that_serves_one_account() {
     let text = part("Hello");
     let (signal, mock) = asks(&[error!("-32601", "Method not implemented", "null"), SENT]);
-    let request = signal.compose(&outgoing(ANNA, &text));
-    let failure = signal.deliver(&request, &key()).await.unwrap_err();
+    let request = signal.composed(&outgoing(ANNA, &text));
+    let failure = signal.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("without -a")), "{failure:?}");
     assert_eq!(mock.heard().len(), 1, "nothing was sent");
 
     // One that serves several is asked once, and again after its line broke: it may be another one now.
     let (signal, mock) = asks(&[ACCOUNTS, DEVICES, SENT, SENT, Reply::Close, ACCOUNTS, DEVICES, SENT]);
     for lost in [false, false, true, false] {
-        assert_eq!(signal.deliver(&request, &key()).await.is_err(), lost);
+        assert_eq!(signal.delivered(&request, &key()).await.is_err(), lost);
     }
     let expected =
         ["listAccounts", "listDevices", "send", "send", "send", "listAccounts", "listDevices", "send"];
@@ -48,7 +48,7 @@ async fn nothing_is_handed_to_a_daemon_that_serves_one_account() {
 
     // Of a question nobody sees anything.
     for script in [&[Reply::Close] as &'static [Reply], &[Reply::Says(500, "", "")]] {
-        let failure = asks(script).0.deliver(&request, &key()).await.unwrap_err();
+        let failure = asks(script).0.delivered(&request, &key()).await.unwrap_err();
         assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
     }
 }
@@ -69,12 +69,12 @@ async fn nothing_is_sent_while_signal_cannot_be_reached() {
         (Reply::Close, "no answer"),
     ] {
         let (signal, mock) = asks(Box::leak(Box::new([ACCOUNTS, away, DEVICES, SENT])));
-        let request = signal.compose(&outgoing(ANNA, &text));
-        let failure = signal.deliver(&request, &key()).await.unwrap_err();
+        let request = signal.composed(&outgoing(ANNA, &text));
+        let failure = signal.delivered(&request, &key()).await.unwrap_err();
         assert!(matches!(&failure, Failure::Retry(why) if why.contains(words)), "{words}: {failure:?}");
         assert!(!methods(&mock).contains(&"send".to_owned()));
         // It is asked anew when the message's turn comes again.
-        assert_eq!(signal.deliver(&request, &key()).await.unwrap(), "1700000000000");
+        assert_eq!(signal.delivered(&request, &key()).await.unwrap(), "1700000000000");
     }
     // What failed on its way makes it be asked again.
     let failed =
@@ -85,9 +85,9 @@ async fn nothing_is_sent_while_signal_cannot_be_reached() {
         failed,
         error!("-3", "Failed to get linked devices: x", "null"),
     ])));
-    let request = signal.compose(&outgoing(ANNA, &text));
-    assert!(matches!(signal.deliver(&request, &key()).await, Err(Failure::Unknown(_))));
-    assert!(matches!(signal.deliver(&request, &key()).await, Err(Failure::Retry(_))));
+    let request = signal.composed(&outgoing(ANNA, &text));
+    assert!(matches!(signal.delivered(&request, &key()).await, Err(Failure::Unknown(_))));
+    assert!(matches!(signal.delivered(&request, &key()).await, Err(Failure::Retry(_))));
     assert_eq!(methods(&mock), ["listAccounts", "listDevices", "send", "listDevices"]);
 }
 
@@ -133,8 +133,8 @@ async fn a_voice_note_that_went_as_a_file_is_called_one() {
         let mock = Mock::start(script);
         let signal = signal(mock.port, &files);
         let request =
-            signal.compose(&OutgoingPart { files: std::slice::from_ref(&voice), ..outgoing(ANNA, &text) });
-        let said = signal.deliver_with_details(&request, &key()).await.unwrap().note;
+            signal.composed(&OutgoingPart { files: std::slice::from_ref(&voice), ..outgoing(ANNA, &text) });
+        let said = signal.delivered_in_full(&request, &key()).await.unwrap().note;
         assert_eq!(said.is_some_and(|said| said.contains("0.13.19 sent the voice note as a file")), note);
     }
 }
@@ -145,21 +145,21 @@ async fn own_messages_are_known_by_the_accounts_own_id() {
     let text = part("Better");
     let other = "bbbbbbbb-0000-4000-8000-00000000000b";
     let (signal, mock) = asks(&[ACCOUNTS, DEVICES, OWN, SENT]);
-    let request = signal.compose_operation(&op(ANNA, &edit(SELF), Some(&text))).unwrap();
+    let request = signal.composed_operation(&op(ANNA, &edit(SELF), Some(&text))).unwrap();
     assert_eq!(request["own"], SELF);
-    assert_eq!(signal.deliver(&request, &key()).await.unwrap(), "1700000000000");
+    assert_eq!(signal.delivered(&request, &key()).await.unwrap(), "1700000000000");
     assert_eq!(methods(&mock), ["listAccounts", "listDevices", "listIdentities", "send"]);
     // Once it is known, it is judged at once.
-    assert!(signal.compose_operation(&op(ANNA, &edit(SELF), Some(&text))).unwrap()["own"].is_null());
-    let elses = signal.compose_operation(&op(ANNA, &edit(other), Some(&text))).unwrap();
+    assert!(signal.composed_operation(&op(ANNA, &edit(SELF), Some(&text))).unwrap()["own"].is_null());
+    let elses = signal.composed_operation(&op(ANNA, &edit(other), Some(&text))).unwrap();
     assert!(signal.refusal(&elses).is_some());
     let react = Operation::React { message: format!("{SELF}/5"), emoji: "👍".into(), remove: false };
-    assert_eq!(signal.compose_operation(&op(ANNA, &react, None)).unwrap()["params"]["targetAuthor"], SELF);
+    assert_eq!(signal.composed_operation(&op(ANNA, &react, None)).unwrap()["params"]["targetAuthor"], SELF);
 
     for script in [&[ACCOUNTS, DEVICES, OWN] as &'static [Reply], &[ACCOUNTS, DEVICES, NOBODY]] {
         let (signal, mock) = asks(script);
-        let request = signal.compose_operation(&op(ANNA, &edit(other), Some(&text))).unwrap();
-        let failure = signal.deliver(&request, &key()).await.unwrap_err();
+        let request = signal.composed_operation(&op(ANNA, &edit(other), Some(&text))).unwrap();
+        let failure = signal.delivered(&request, &key()).await.unwrap_err();
         assert!(matches!(&failure, Failure::Permanent(why) if why.contains("account itself")), "{failure:?}");
         assert!(!methods(&mock).contains(&"send".to_owned()));
     }
@@ -170,12 +170,11 @@ fn an_edit_keeps_the_words_that_its_message_quoted() {
     let signal = signal(1, &Files::new());
     let text = part("Hello");
     let quoted = Some(Quoted { author: None, text: "Where are you?" });
-    let made = signal.compose(&OutgoingPart { reply_to: Some("4"), quoted, ..outgoing(ANNA, &text) });
-    let edit =
-        signal.compose_operation(&op(ANNA, &Operation::Edit { message: "5".into() }, Some(&text))).unwrap();
-    let params = signal.keeping(edit, &made)["params"].clone();
+    let made = signal.composed(&OutgoingPart { reply_to: Some("4"), quoted, ..outgoing(ANNA, &text) });
+    let edit = Operation::Edit { message: "5".into() };
+    let params = signal.composed_edit(&op(ANNA, &edit, Some(&text)), &made)["params"].clone();
     assert_eq!((&params["quoteTimestamp"], &params["quoteMessage"]), (&json!(4), &json!("Where are you?")));
-    let delete =
-        signal.compose_operation(&op(ANNA, &Operation::Delete { message: "5".into() }, None)).unwrap();
-    assert_eq!(signal.keeping(delete.clone(), &made), delete);
+    let delete = Operation::Delete { message: "5".into() };
+    let delete = op(ANNA, &delete, None);
+    assert_eq!(Some(signal.composed_edit(&delete, &made)), signal.composed_operation(&delete));
 }

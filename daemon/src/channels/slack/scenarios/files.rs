@@ -13,7 +13,7 @@ fn with_file(mock: &Mock) -> Uploads {
     let files = Files::new();
     let slack = slack_with(mock.port, Secret::from(TOKEN), files.kept());
     let (caption, file) = (part("June"), [files.add("a b.txt", "text/plain", b"hello")]);
-    let request = slack.compose(&OutgoingPart { files: &file, ..outgoing(&caption) });
+    let request = slack.composed(&OutgoingPart { files: &file, ..outgoing(&caption) });
     Uploads { files, slack, request }
 }
 
@@ -28,7 +28,7 @@ async fn share(store: &'static [Reply], then: &[Reply]) -> (Result<String, Failu
     let script: Vec<Reply> = [Reply::Says(200, "", named)].into_iter().chain(then.iter().copied()).collect();
     let mock = Mock::start(Box::leak(script.into_boxed_slice()));
     let uploads = with_file(&mock);
-    (uploads.slack.deliver(&uploads.request, &key()).await, mock, place)
+    (uploads.slack.delivered(&uploads.request, &key()).await, mock, place)
 }
 
 const STORED: Reply = Reply::Says(200, "", "OK - 5");
@@ -78,7 +78,7 @@ async fn a_file_that_is_shared_later_is_asked_where() {
     assert!(mock.heard()[0].starts_with("POST /api/files.delete "), "{:?}", mock.heard());
     let operation = Operation::Pin { message: "F012AB3CD".into() };
     let slack = slack(1);
-    let request = slack.compose_operation(&sample::op("C012AB3CD", &operation, None)).unwrap();
+    let request = slack.composed_operation(&sample::op("C012AB3CD", &operation, None)).unwrap();
     assert!(slack.refusal(&request).unwrap().contains("a file's id"), "{request}");
     // A lost answer is settled by the file, or it is not.
     assert_eq!(share(&[STORED], &[Reply::Close, INFO]).await.0.unwrap(), "8.8");
@@ -101,7 +101,7 @@ async fn until_a_file_is_shared_it_is_tried_again_unless_it_is_refused() {
         Reply::Says(200, "", r#"{"ok":true,"upload_url":"http://198.51.100.1/x","file_id":"F012AB3CD"}"#);
     let mock = Mock::start(&[ELSEWHERE]);
     let uploads = with_file(&mock);
-    let failure = uploads.slack.deliver(&uploads.request, &key()).await.unwrap_err();
+    let failure = uploads.slack.delivered(&uploads.request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("without protection")), "{failure:?}");
 }
 
@@ -110,6 +110,6 @@ async fn a_file_that_is_gone_is_not_sent() {
     let mock = Mock::start(&[]);
     let uploads = with_file(&mock);
     uploads.files.clear();
-    let failure = uploads.slack.deliver(&uploads.request, &key()).await.unwrap_err();
+    let failure = uploads.slack.delivered(&uploads.request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
 }

@@ -6,9 +6,9 @@ async fn found(script: &'static [Reply], thread: Option<&str>) -> (Result<Option
     let mock = Mock::start(script);
     let slack = slack(mock.port);
     let hello = part("Hello");
-    let request = slack.compose(&OutgoingPart { thread, ..outgoing(&hello) });
-    assert_eq!(slack.redelivery(&request), Redelivery::Ask);
-    (slack.find(&request, &Attempt::new(&key(), 1_700_000_000_000)).await, mock)
+    let request = slack.composed(&OutgoingPart { thread, ..outgoing(&hello) });
+    assert_eq!(slack.redelivery_of(&request), Redelivery::Ask);
+    (slack.found(&request, &Attempt::new(&key(), 1_700_000_000_000)).await, mock)
 }
 
 const OTHERS: Reply = Reply::Says(

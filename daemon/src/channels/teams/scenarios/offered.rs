@@ -144,11 +144,11 @@ async fn a_document_is_offered_to_one_person_and_refused_in_a_group() {
     let staged = Files::new();
     let teams = bot_with(mock.port, Secret::from("hush~secret"), staged.kept());
     let (files, caption) = (document(&staged), part("The plan"));
-    let request = teams.compose(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
+    let request = teams.composed(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
     assert!(teams.refusal(&request).is_none(), "{request}");
-    assert!(teams.remark(&request).unwrap().contains("accepts"));
-    assert_eq!(teams.redelivery(&request), Redelivery::Never);
-    assert_eq!(teams.deliver(&request, &key()).await.unwrap(), "1700000000000");
+    assert!(teams.remark_on(&request).unwrap().contains("accepts"));
+    assert_eq!(teams.redelivery_of(&request), Redelivery::Never);
+    assert_eq!(teams.delivered(&request, &key()).await.unwrap(), "1700000000000");
     let context = json!({ "part": key().0 });
     assert_eq!(
         body(&mock.heard()[1]),
@@ -161,7 +161,7 @@ async fn a_document_is_offered_to_one_person_and_refused_in_a_group() {
     for (address, files, offered) in
         [("19:abc@thread.tacv2", &files, false), ("19:abc@thread.tacv2", &large, false), (ANN, &large, true)]
     {
-        let request = teams.compose(&OutgoingPart { files, ..sample::outgoing(address, &caption) });
+        let request = teams.composed(&OutgoingPart { files, ..sample::outgoing(address, &caption) });
         assert_eq!(request["do"] == "offer", offered, "{request}");
         assert_eq!(teams.refusal(&request).is_some_and(|why| why.contains("send a link")), !offered);
     }
@@ -175,7 +175,7 @@ async fn what_was_approved_is_handed_over_once_and_the_agent_hears_of_it() {
     let staged = Files::new();
     let teams = bot_with(mock.port, Secret::from("hush~secret"), staged.kept());
     let (files, caption) = (document(&staged), part("The plan"));
-    let request = teams.compose(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
+    let request = teams.composed(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
     let hub = Known { request: Some((key(), request)), ..Known::default() };
     let tell = async |value: &Value, conversation: &str| {
         let mut activity = activity(value);
@@ -215,7 +215,7 @@ async fn a_file_that_is_there_without_its_card_is_not_handed_over_again() {
     let staged = Files::new();
     let teams = bot_with(mock.port, Secret::from("hush~secret"), staged.kept());
     let (files, caption) = (document(&staged), part("The plan"));
-    let request = teams.compose(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
+    let request = teams.composed(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
     let hub = Known { request: Some((key(), request)), ..Known::default() };
     let accepted = activity(&accepted(&key().0, mock.port));
     for _ in 0..2 {
@@ -233,9 +233,9 @@ async fn a_file_that_is_gone_is_not_offered() {
     let staged = Files::new();
     let teams = bot_with(mock.port, Secret::from("hush~secret"), staged.kept());
     let (files, caption) = (document(&staged), part("The plan"));
-    let request = teams.compose(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
+    let request = teams.composed(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
     staged.clear();
-    let failure = teams.deliver(&request, &key()).await.unwrap_err();
+    let failure = teams.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
     assert!(mock.heard().is_empty());
 }
@@ -259,7 +259,7 @@ async fn a_no_and_a_file_that_cannot_be_handed_over_are_told() {
     let staged = Files::new();
     let teams = bot_with(mock.port, Secret::from("hush~secret"), staged.kept());
     let (files, caption) = (document(&staged), part("The plan"));
-    let request = teams.compose(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
+    let request = teams.composed(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
     let hub = Known { request: Some((key(), request)), ..Known::default() };
     let tell = async |value: Value| {
         let told =

@@ -10,13 +10,13 @@ use crate::{
 };
 
 fn composed(outgoing: &OutgoingPart<'_>) -> Value {
-    compose(outgoing, false).stored()
+    json!(compose(outgoing, false))
 }
 
 fn acted(operation: &Operation, address: &str, part: Option<&Part>) -> Option<Value> {
     let asked =
         OperationRequest { address, thread: Some("7"), reply_to: Some("4"), silent: true, operation, part };
-    compose_operation(&asked, false).map(|request| request.stored())
+    compose_operation(&asked, false).map(|request| json!(request))
 }
 
 #[test]
@@ -267,7 +267,7 @@ fn only_what_nobody_sees_twice_is_repeated() {
 fn a_stored_request_reads_back_and_another_is_refused() {
     let part = marked("a", "a");
     let request = compose(&outgoing(&part), false);
-    assert_eq!(Request::read(&request.stored()), Ok(request));
-    assert!(Request::read(&json!({"method": "sendMessage"})).is_err());
-    assert!(Request::read(&json!({"method": "x", "body": {}, "more": 1})).is_err());
+    assert_eq!(Request::deserialize(json!(request)).unwrap(), request);
+    assert!(Request::deserialize(&json!({"method": "sendMessage"})).is_err());
+    assert!(Request::deserialize(&json!({"method": "x", "body": {}, "more": 1})).is_err());
 }

@@ -9,8 +9,8 @@ async fn a_file_goes_as_a_form_with_its_caption() {
     let file = files.add("ä \"b\".png", "image/png", b"hello");
     let telegram = Telegram { kept: files.kept(), ..telegram(mock.port, Secret::from(TOKEN)) };
     let part = marked("<i>June</i>", "June");
-    let request = telegram.compose(&OutgoingPart { files: &[file], reply_to: Some("9"), ..outgoing(&part) });
-    assert_eq!(telegram.deliver(&request, &key()).await.unwrap(), "42");
+    let request = telegram.composed(&OutgoingPart { files: &[file], reply_to: Some("9"), ..outgoing(&part) });
+    assert_eq!(telegram.delivered(&request, &key()).await.unwrap(), "42");
     let heard = mock.heard();
     assert!(heard[0].starts_with(&format!("POST /bot{TOKEN}/sendPhoto ")), "{}", heard[0]);
     assert!(heard[0].contains("content-type: multipart/form-data; boundary="), "{}", heard[0]);
@@ -39,8 +39,8 @@ async fn a_picture_that_is_no_photo_goes_as_a_document_and_a_lost_upload_is_unkn
     let bot = |port| Telegram { kept: files.kept(), ..telegram(port, Secret::from(TOKEN)) };
     let telegram = bot(mock.port);
     let part = marked("", "");
-    let request = telegram.compose(&OutgoingPart { files: &[file], ..outgoing(&part) });
-    assert_eq!(telegram.deliver(&request, &key()).await.unwrap(), "42");
+    let request = telegram.composed(&OutgoingPart { files: &[file], ..outgoing(&part) });
+    assert_eq!(telegram.delivered(&request, &key()).await.unwrap(), "42");
     let heard = mock.heard();
     assert!(
         heard[1].contains("/sendDocument ") && heard[1].contains("name=\"document\"; filename="),
@@ -49,15 +49,15 @@ async fn a_picture_that_is_no_photo_goes_as_a_document_and_a_lost_upload_is_unkn
     );
 
     files.clear();
-    let failure = telegram.deliver(&request, &key()).await.unwrap_err();
+    let failure = telegram.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("any more")), "{failure:?}");
     assert_eq!(mock.heard().len(), 2, "without its file nothing leaves");
 
     let mock = Mock::start(&[Reply::Close]);
     let file = files.add("b.pdf", "application/pdf", b"bye");
     let telegram = bot(mock.port);
-    let request = telegram.compose(&OutgoingPart { files: &[file], ..outgoing(&part) });
-    let failure = telegram.deliver(&request, &key()).await.unwrap_err();
+    let request = telegram.composed(&OutgoingPart { files: &[file], ..outgoing(&part) });
+    let failure = telegram.delivered(&request, &key()).await.unwrap_err();
     assert!(why(&failure).starts_with("Unknown"), "{failure:?}");
 }
 
@@ -70,14 +70,14 @@ async fn an_album_brings_its_files_at_once_and_has_the_ids_of_all() {
     let telegram = Telegram { kept: files.kept(), ..telegram(mock.port, Secret::from(TOKEN)) };
     let album = [files.add("a.png", "image/png", b"one"), files.add("b.mp4", "video/mp4", b"two")];
     let part = marked("<i>June</i>", "June");
-    let request = telegram.compose(&OutgoingPart { files: &album, ..outgoing(&part) });
+    let request = telegram.composed(&OutgoingPart { files: &album, ..outgoing(&part) });
     let item = |n, kind: &str| json!({"type": kind, "media": format!("attach://file{n}")});
     let mut first = item(0, "photo");
     first["caption"] = json!("<i>June</i>");
     first["parse_mode"] = json!("HTML");
     assert_eq!(request["body"]["media"], json!([first, item(1, "video")]));
-    assert_eq!(telegram.redelivery(&request), crate::channels::Redelivery::Never);
-    assert_eq!(telegram.deliver(&request, &key()).await.unwrap(), "42,43");
+    assert_eq!(telegram.redelivery_of(&request), crate::channels::Redelivery::Never);
+    assert_eq!(telegram.delivered(&request, &key()).await.unwrap(), "42,43");
     let heard = mock.heard();
     assert!(heard[0].contains("/sendMediaGroup "), "{}", heard[0]);
     for field in [
@@ -105,7 +105,7 @@ async fn an_album_is_removed_as_a_whole_and_everything_else_is_done_to_its_first
         let port = Mock::start(Box::leak(Box::new([answer]))).port;
         let telegram = Telegram { kept: files.kept(), ..telegram(port, Secret::from(TOKEN)) };
         let part = marked("June", "June");
-        let request = telegram.compose(&OutgoingPart { files: &album, ..outgoing(&part) });
-        assert!(matches!(telegram.deliver(&request, &key()).await, Err(Failure::Unknown(_))));
+        let request = telegram.composed(&OutgoingPart { files: &album, ..outgoing(&part) });
+        assert!(matches!(telegram.delivered(&request, &key()).await, Err(Failure::Unknown(_))));
     }
 }

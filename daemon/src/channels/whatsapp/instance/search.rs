@@ -9,7 +9,12 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use super::Instance;
-use crate::channels::{Failure, Located, history::since, http::Silence, whatsapp::target::jid};
+use crate::channels::{
+    Failure, Located,
+    history::since,
+    http::Silence,
+    whatsapp::{evolution::Request, target::jid},
+};
 
 /// Messages that are asked for at a time.
 const PAGE: usize = 5;
@@ -20,10 +25,10 @@ impl Instance {
     /// The id of the message that it became; none where it is not seen.
     pub(in crate::channels::whatsapp) async fn find(
         &self,
-        request: &Value,
+        request: &Request,
         left: i64,
     ) -> Result<Option<String>, Failure> {
-        let (to, text) = (request["body"]["number"].as_str(), request["body"]["text"].as_str());
+        let (to, text) = (request.body["number"].as_str(), request.body["text"].as_str());
         let to = self.chat(&jid(to.unwrap_or_default())).await.map_err(Failure::harmless)?;
         let (text, since) = (text.unwrap_or_default(), since(left).as_second());
         let patience = self.history.patience();

@@ -10,8 +10,8 @@ async fn by_cloud(script: &'static [Reply]) -> (Result<String, Failure>, Vec<Str
     let mock = Mock::start(script);
     let whatsapp = cloud(mock.port, &Files::new());
     let part = part("Hello");
-    let request = whatsapp.compose(&outgoing(ANNA, &part));
-    (whatsapp.deliver(&request, &key()).await, mock.heard())
+    let request = whatsapp.composed(&outgoing(ANNA, &part));
+    (whatsapp.delivered(&request, &key()).await, mock.heard())
 }
 
 #[tokio::test]
@@ -40,7 +40,7 @@ fn replies_buttons_and_templates_have_their_own_forms() {
     let whatsapp = WhatsApp { template, ..cloud(1, &files) };
     let text = part("Hello\nyou");
     let reply = OutgoingPart { reply_to: Some("wamid.9/x"), ..outgoing(ANNA, &text) };
-    let request = whatsapp.compose(&reply);
+    let request = whatsapp.composed(&reply);
     assert_eq!(request["message"]["context"], json!({"message_id": "wamid.9/x"}));
     assert_eq!(
         request["outside_window"]["template"],
@@ -52,7 +52,7 @@ fn replies_buttons_and_templates_have_their_own_forms() {
     );
     let button = |text: &str, data: &str| Button { text: text.into(), press: Press::Data(data.into()) };
     let extras = Extras { buttons: vec![vec![button("Yes", "y"), button("No", "n")]], ..Extras::default() };
-    let request = whatsapp.compose(&OutgoingPart { extras: &extras, ..outgoing(ANNA, &text) });
+    let request = whatsapp.composed(&OutgoingPart { extras: &extras, ..outgoing(ANNA, &text) });
     assert_eq!(
         request,
         json!({"way": "cloud", "message": {
@@ -72,9 +72,9 @@ fn replies_buttons_and_templates_have_their_own_forms() {
     );
     let long = part(&"x".repeat(1025));
     assert!(
-        whatsapp.compose(&OutgoingPart { extras: &extras, ..outgoing(ANNA, &long) })["refused"].is_string()
+        whatsapp.composed(&OutgoingPart { extras: &extras, ..outgoing(ANNA, &long) })["refused"].is_string()
     );
-    assert!(whatsapp.compose(&outgoing(ANNA, &long))["outside_window"].is_null(), "too long for a template");
+    assert!(whatsapp.composed(&outgoing(ANNA, &long))["outside_window"].is_null(), "too long for a template");
 }
 
 #[tokio::test]
@@ -86,8 +86,8 @@ async fn an_upload_whose_answer_was_lost_is_nowhere_and_goes_again() {
         [&[Reply::Close] as &'static [Reply], &[Reply::Says(502, "", "")], &[Reply::Says(200, "", "{}")]]
     {
         let whatsapp = cloud(Mock::start(script).port, &files);
-        let request = whatsapp.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
-        let failure = whatsapp.deliver(&request, &key()).await.unwrap_err();
+        let request = whatsapp.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
+        let failure = whatsapp.delivered(&request, &key()).await.unwrap_err();
         assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
     }
 }
@@ -133,9 +133,12 @@ async fn outside_the_window_the_template_that_was_approved_goes_instead() {
     let template = Some(Template { name: "update".into(), language: "en".into() });
     let whatsapp = WhatsApp { template, ..cloud(mock.port, &Files::new()) };
     let text = part("Hello");
-    let request = whatsapp.compose(&outgoing(ANNA, &text));
-    assert!(whatsapp.route(&request).unwrap().contains("template"), "whoever approves reads it");
-    assert_eq!(whatsapp.deliver(&request, &key()).await.unwrap(), "wamid.1");
+    let request = whatsapp.composed(&outgoing(ANNA, &text));
+    assert!(
+        whatsapp.route_of(&outgoing(ANNA, &text)).unwrap().contains("template"),
+        "whoever approves reads it"
+    );
+    assert_eq!(whatsapp.delivered(&request, &key()).await.unwrap(), "wamid.1");
     let sent = body(&mock.heard()[1]);
     assert_eq!((&sent["type"], &sent["biz_opaque_callback_data"]), (&json!("template"), &json!(key().0)));
 }
@@ -150,8 +153,8 @@ async fn outside_the_window_the_template_goes_also_when_that_is_told_later_and_o
     let template = Some(Template { name: "update".into(), language: "en".into() });
     let whatsapp = WhatsApp { template, endpoint, ..cloud(mock.port, &Files::new()) };
     let text = part("Hello");
-    let request = whatsapp.compose(&outgoing(ANNA, &text));
-    whatsapp.deliver(&request, &key()).await.unwrap();
+    let request = whatsapp.composed(&outgoing(ANNA, &text));
+    whatsapp.delivered(&request, &key()).await.unwrap();
     let status = json!({"id": "wamid.1", "status": "failed", "biz_opaque_callback_data": key().0,
         "errors": [{"code": 131_047, "title": "Re-engagement message"}]});
     let body_of = json!({"entry": [{"changes": [{"value": {"statuses": [status]}}]}]}).to_string();
@@ -163,12 +166,12 @@ async fn outside_the_window_the_template_goes_also_when_that_is_told_later_and_o
         let lost = told[0].outcome.as_ref().unwrap_err();
         assert!(lost.again == again && lost.why.contains("configure a template"), "{lost:?}");
     }
-    whatsapp.deliver(&request, &key()).await.unwrap();
+    whatsapp.delivered(&request, &key()).await.unwrap();
     assert_eq!(body(&mock.heard()[1])["type"], "template");
     // What has no template does not go a second time.
     let (file, text) = ([Files::new().add("a.png", "image/png", b"x")], part("See"));
-    let request = whatsapp.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
-    let failure = whatsapp.deliver(&request, &key()).await.unwrap_err();
+    let request = whatsapp.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &text) });
+    let failure = whatsapp.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Permanent(why) if why.contains("24 hours")), "{failure:?}");
     assert_eq!(mock.heard().len(), 2);
 }
@@ -226,18 +229,18 @@ fn a_user_id_stands_in_a_place_of_its_own_and_goes_by_the_cloud_api_alone() {
     let (files, text) = (Files::new(), part("Hello"));
     let user = "US.13491208655302741918";
     for whatsapp in [cloud(1, &files), hybrid(1, 1, &files)] {
-        let request = whatsapp.compose(&outgoing(user, &text));
+        let request = whatsapp.composed(&outgoing(user, &text));
         assert_eq!((&request["way"], &request["message"]["recipient"]), (&json!("cloud"), &json!(user)));
         assert!(request["message"]["to"].is_null() && request["otherwise"].is_null(), "{request}");
         let react = Operation::React { message: "wamid.1".into(), emoji: "👍".into(), remove: false };
         assert_eq!(
-            whatsapp.compose_operation(&op(user, &react, None)).unwrap()["message"]["recipient"],
+            whatsapp.composed_operation(&op(user, &react, None)).unwrap()["message"]["recipient"],
             user
         );
     }
     let both = hybrid(1, 1, &files);
     let delete = Operation::Delete { message: "3EB0AA".into() };
-    assert!(both.refusal(&both.compose_operation(&op(user, &delete, None)).unwrap()).is_some());
+    assert!(both.refusal(&both.composed_operation(&op(user, &delete, None)).unwrap()).is_some());
     assert!(evolution(1, &files).resolve(user).unwrap_err().hint.contains("Cloud API"));
 }
 
@@ -253,8 +256,8 @@ async fn a_number_that_cannot_send_whatever_the_message_lets_the_other_way_have_
         let (first, second) = (Mock::start(script), Mock::start(&[MADE]));
         let both = hybrid(first.port, second.port, &files);
         let text = part("Hello");
-        let request = both.compose(&outgoing(ANNA, &text));
-        assert_eq!(both.deliver(&request, &key()).await.unwrap(), "3EB0AA", "{script:?}");
+        let request = both.composed(&outgoing(ANNA, &text));
+        assert_eq!(both.delivered(&request, &key()).await.unwrap(), "3EB0AA", "{script:?}");
         assert!(!both.graph.as_ref().unwrap().is_ready());
     }
 }

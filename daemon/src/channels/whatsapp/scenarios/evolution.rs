@@ -6,8 +6,8 @@ async fn by_evolution(script: &'static [Reply]) -> (Result<String, Failure>, Vec
     let mock = Mock::start(script);
     let whatsapp = evolution(mock.port, &Files::new());
     let part = part("Hello");
-    let request = whatsapp.compose(&outgoing(ANNA, &part));
-    (whatsapp.deliver(&request, &key()).await, mock.heard())
+    let request = whatsapp.composed(&outgoing(ANNA, &part));
+    (whatsapp.delivered(&request, &key()).await, mock.heard())
 }
 
 #[tokio::test]
@@ -101,13 +101,13 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
     let (files, text) = (Files::new(), part("Hello"));
     let mock = Mock::start(&[MADE, HISTORY, HISTORY, Reply::Says(404, "", "{}"), Reply::Close]);
     let both = hybrid(1, mock.port, &files);
-    let request = both.compose(&outgoing(GROUP, &text));
-    assert_eq!(both.redelivery(&request), Redelivery::Look);
-    assert_eq!(both.deliver(&request, &key()).await.unwrap(), "3EB0AA");
+    let request = both.composed(&outgoing(GROUP, &text));
+    assert_eq!(both.redelivery_of(&request), Redelivery::Look);
+    assert_eq!(both.delivered(&request, &key()).await.unwrap(), "3EB0AA");
     // 2023-11-14T22:13:20Z.
     let key = crate::channels::PartKey("018bcfe5680070008000000000000000".into());
     assert_eq!(
-        both.find(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap().as_deref(),
+        both.found(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap().as_deref(),
         Some("3EB0CC")
     );
     let heard = mock.heard();
@@ -117,17 +117,17 @@ async fn a_text_whose_answer_was_lost_is_looked_for_and_what_is_not_seen_is_nobo
         json!({"where": {"key": {"remoteJid": GROUP, "fromMe": true}}, "page": 1, "offset": 5})
     );
     assert_eq!(
-        both.find(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        both.found(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
         None,
         "the others are another part's, or too old"
     );
     assert_eq!(
-        both.find(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
+        both.found(&request, &Attempt::new(&key, 1_700_000_000_000)).await.unwrap(),
         None,
         "it cannot be asked"
     );
     assert!(matches!(
-        both.find(&request, &Attempt::new(&key, 1_700_000_000_000)).await,
+        both.found(&request, &Attempt::new(&key, 1_700_000_000_000)).await,
         Err(Failure::Retry(_))
     ));
 }
@@ -144,16 +144,16 @@ async fn polls_and_removals_are_the_evolution_apis() {
         seconds: None,
         anonymous: None,
     };
-    let request = both.compose_operation(&op(ANNA, &Operation::Poll(poll), None)).unwrap();
+    let request = both.composed_operation(&op(ANNA, &Operation::Poll(poll), None)).unwrap();
     assert_eq!(
         request["body"],
         json!({"number": ANNA, "name": "Tea?", "selectableCount": 1, "values": ["Yes", "No"]})
     );
-    assert_eq!(both.redelivery(&request), Redelivery::Never);
-    assert_eq!(both.deliver(&request, &key()).await.unwrap(), "3EB0AA");
+    assert_eq!(both.redelivery_of(&request), Redelivery::Never);
+    assert_eq!(both.delivered(&request, &key()).await.unwrap(), "3EB0AA");
     let delete = Operation::Delete { message: "3EB0AA".into() };
-    let request = both.compose_operation(&op(ANNA, &delete, None)).unwrap();
-    assert_eq!(both.deliver(&request, &key()).await.unwrap(), "3EB0AA");
+    let request = both.composed_operation(&op(ANNA, &delete, None)).unwrap();
+    assert_eq!(both.delivered(&request, &key()).await.unwrap(), "3EB0AA");
     let heard = mock.heard();
     assert!(heard[1].starts_with("DELETE /chat/deleteMessageForEveryone/home "), "{}", heard[1]);
     assert_eq!(
@@ -162,7 +162,7 @@ async fn polls_and_removals_are_the_evolution_apis() {
     );
     for message in ["wamid.1", "+4915112345679/3EB0"] {
         let delete = Operation::Delete { message: message.into() };
-        assert!(both.compose_operation(&op(ANNA, &delete, None)).unwrap()["refused"].is_string());
+        assert!(both.composed_operation(&op(ANNA, &delete, None)).unwrap()["refused"].is_string());
     }
 }
 
@@ -183,8 +183,8 @@ async fn a_history_with_long_messages_is_read_one_by_one() {
     let (files, text) = (Files::new(), part("Hello"));
     let mock = Mock::start(&[Reply::Endless, PICTURE, OURS, NONE, NONE, NONE]);
     let whatsapp = evolution(mock.port, &files);
-    let request = whatsapp.compose(&outgoing(ANNA, &text));
-    let found = whatsapp.find(&request, &Attempt::new(&key(), 1_700_000_000_000)).await.unwrap();
+    let request = whatsapp.composed(&outgoing(ANNA, &text));
+    let found = whatsapp.found(&request, &Attempt::new(&key(), 1_700_000_000_000)).await.unwrap();
     assert_eq!(found.as_deref(), Some("3EB0CC"));
     let asked: Vec<_> = mock
         .heard()
@@ -218,18 +218,18 @@ async fn what_is_done_to_a_message_names_its_conversation_as_whatsapp_does() {
     // It was sent in this life of the hub: its answer said where.
     let mock = Mock::start(&[MADE, MADE]);
     let whatsapp = evolution(mock.port, &files);
-    let request = whatsapp.compose(&outgoing(MARIA, &text));
-    whatsapp.deliver(&request, &key()).await.unwrap();
-    let request = whatsapp.compose_operation(&op(MARIA, &delete, None)).unwrap();
-    whatsapp.deliver(&request, &key()).await.unwrap();
+    let request = whatsapp.composed(&outgoing(MARIA, &text));
+    whatsapp.delivered(&request, &key()).await.unwrap();
+    let request = whatsapp.composed_operation(&op(MARIA, &delete, None)).unwrap();
+    whatsapp.delivered(&request, &key()).await.unwrap();
     assert_eq!(body(&mock.heard()[1])["remoteJid"], "554187654321@s.whatsapp.net");
     // It was sent in another: it is asked, once.
     let mock = Mock::start(&[THERE, MADE, MADE]);
     let whatsapp = evolution(mock.port, &files);
     let react = Operation::React { message: "3EB0AA".into(), emoji: "👍".into(), remove: false };
     for operation in [&delete, &react] {
-        let request = whatsapp.compose_operation(&op(MARIA, operation, None)).unwrap();
-        whatsapp.deliver(&request, &key()).await.unwrap();
+        let request = whatsapp.composed_operation(&op(MARIA, operation, None)).unwrap();
+        whatsapp.delivered(&request, &key()).await.unwrap();
     }
     let heard = mock.heard();
     assert!(heard[0].starts_with("POST /chat/whatsappNumbers/home "), "{}", heard[0]);
@@ -237,11 +237,11 @@ async fn what_is_done_to_a_message_names_its_conversation_as_whatsapp_does() {
     assert_eq!(body(&heard[2])["key"]["remoteJid"], "554187654321@s.whatsapp.net");
     // Nobody is there, or it cannot be asked: nothing is done elsewhere.
     let whatsapp = evolution(Mock::start(&[NOBODY]).port, &files);
-    let request = whatsapp.compose_operation(&op(MARIA, &delete, None)).unwrap();
-    let refused = whatsapp.deliver(&request, &key()).await.unwrap_err();
+    let request = whatsapp.composed_operation(&op(MARIA, &delete, None)).unwrap();
+    let refused = whatsapp.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&refused, Failure::Permanent(why) if why.contains("not on WhatsApp")), "{refused:?}");
     let whatsapp = evolution(Mock::start(&[Reply::Close]).port, &files);
-    let later = whatsapp.deliver(&request, &key()).await.unwrap_err();
+    let later = whatsapp.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(later, Failure::Retry(_)), "{later:?}");
 }
 
@@ -262,7 +262,7 @@ fn a_file_goes_as_what_it_is_under_a_name_that_says_so() {
         ("what", "application/octet-stream", "document", "what.bin"),
     ] {
         let file = [files.add(name, kind, b"x")];
-        let request = whatsapp.compose(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
+        let request = whatsapp.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &bare) });
         assert_eq!(
             (&request["body"]["mediatype"], &request["body"]["fileName"]),
             (&json!(goes_as), &json!(named))
@@ -271,15 +271,15 @@ fn a_file_goes_as_what_it_is_under_a_name_that_says_so() {
     let mut voice = files.add("v.ogg", "audio/ogg", b"x");
     voice.voice = true;
     let answer = OutgoingPart { files: &[voice], reply_to: Some("3EB0AA"), ..outgoing(ANNA, &bare) };
-    let request = whatsapp.compose(&answer);
-    assert!(whatsapp.remark(&request).is_some_and(|said| said.contains("without what it answers")));
-    assert_eq!(whatsapp.remark(&whatsapp.compose(&OutgoingPart { reply_to: None, ..answer })), None);
+    let request = whatsapp.composed(&answer);
+    assert!(whatsapp.remark_on(&request).is_some_and(|said| said.contains("without what it answers")));
+    assert_eq!(whatsapp.remark_on(&whatsapp.composed(&OutgoingPart { reply_to: None, ..answer })), None);
 }
 
 #[test]
 fn a_reaction_is_not_taken_back_there() {
     let whatsapp = evolution(1, &Files::new());
     let back = Operation::React { message: "3EB0AA".into(), emoji: "👍".into(), remove: true };
-    let request = whatsapp.compose_operation(&op(ANNA, &back, None)).unwrap();
+    let request = whatsapp.composed_operation(&op(ANNA, &back, None)).unwrap();
     assert!(whatsapp.refusal(&request).unwrap().contains("another emoji"), "{request}");
 }

@@ -13,7 +13,7 @@ async fn handed(answers: &[Reply]) -> (String, usize) {
     let staged = Files::new();
     let teams = bot_with(mock.port, Secret::from("hush~secret"), staged.kept());
     let (files, caption) = (document(&staged), part("The plan"));
-    let request = teams.compose(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
+    let request = teams.composed(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
     let hub = Known { request: Some((key(), request)), ..Known::default() };
     let accepted = activity(&accepted(&key().0, mock.port));
     teams.read_callback(&token(&header(), &claims()), accepted.to_string().as_bytes()).await.unwrap();
