@@ -190,7 +190,7 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
     }
     ensure!(look()?["reactions"][0]["name"] == "+1" && look()?["reactions"][0]["count"] == 1, "{}", look()?);
     for _ in 0..2 {
-        adapter.read(&op(react(true))?).deliver(&key()).await?.id;
+        adapter.read(&op(react(true))?).deliver(&key()).await?;
     }
     ensure!(look()?["reactions"].is_null(), "{}", look()?);
     let pins = || -> Result<usize> {
@@ -202,13 +202,13 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
     {
         let wire = op(operation)?;
         for _ in 0..2 {
-            adapter.read(&wire).deliver(&key()).await?.id;
+            adapter.read(&wire).deliver(&key()).await?;
         }
         ensure!(pins()? == pinned);
     }
-    adapter.read(&op(Operation::Edit { message: message() })?).deliver(&key()).await?.id;
+    adapter.read(&op(Operation::Edit { message: message() })?).deliver(&key()).await?;
     ensure!(look()?["text"] == "*New*", "{}", look()?);
-    adapter.read(&op(Operation::Presence { status: Presence::Away, text: None })?).deliver(&key()).await?.id;
+    adapter.read(&op(Operation::Presence { status: Presence::Away, text: None })?).deliver(&key()).await?;
     let poll = Poll {
         question: "Tea?".into(),
         options: vec!["Yes".into(), "No".into()],
@@ -216,14 +216,14 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
         seconds: None,
         anonymous: None,
     };
-    adapter.read(&op(Operation::Poll(poll))?).deliver(&key()).await?.id;
+    adapter.read(&op(Operation::Poll(poll))?).deliver(&key()).await?;
     let thread = adapter
         .read(&op(Operation::Thread { name: "Plans".into(), message: None })?)
         .deliver(&key())
         .await?
         .id;
     ensure!(text(&server.slack.thread(kitchen, &thread)?[0], "text").starts_with("*Plans*\n"));
-    adapter.read(&op(Operation::Delete { message: message() })?).deliver(&key()).await?.id;
+    adapter.read(&op(Operation::Delete { message: message() })?).deliver(&key()).await?;
     ensure!(!server.slack.messages(kitchen)?.iter().any(|left| left["ts"] == id.as_str()));
     let again = adapter.read(&op(Operation::Delete { message: message() })?).deliver(&key()).await;
     ensure!(matches!(&again, Err(Failure::Permanent(why)) if why.contains("message_not_found")), "{again:?}");
