@@ -60,7 +60,7 @@ mod tests {
     fn what_is_checked_is_what_the_paths_are_in_the_end() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("gatepost.toml");
-        let text = "[agents.a]\nallow = [\"local:x\"]\n[hooks.h]\non = \"message_sent\"\nurl = \"https://h.example\"\ntoken = { file = \"t\" }\n";
+        let text = "[agents.a]\nallow = [\"local:x\"]\n[hooks.h]\non = \"message_sent\"\nurl = \"https://h.example\"\ntoken = \"file:t\"\n";
         let config = Config::read(text, &file).unwrap();
         let token = match &config.checked().hooks["h"] {
             Transport::Url(_, token) => token.clone(),

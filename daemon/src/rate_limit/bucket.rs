@@ -93,6 +93,7 @@ mod tests {
             assert_eq!(bucket.take(RATE, now), Err(RATE.every));
         }
         assert_eq!(bucket.take(RATE, now + RATE.every), Ok(()));
-        assert!(!bucket.is_full(now + 4 * RATE.every) && bucket.is_full(now + 5 * RATE.every));
+        // Empty after each of the two, it is full five steps after the second.
+        assert!(!bucket.is_full(now + 5 * RATE.every) && bucket.is_full(now + 6 * RATE.every));
     }
 }

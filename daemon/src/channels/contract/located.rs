@@ -42,8 +42,12 @@ fn who_looks_for_a_message_in_one_conversation_names_that_in_every_request() {
     let mut held = 0;
     for contract in all() {
         let adapter = nowhere(contract);
-        // A thread of mails is a Message-ID, which the adapter checks.
-        let thread = if contract.channel == "email" { "<1700000000123456789@hub.test>" } else { THREAD };
+        // Adapters that know what a thread's id looks like refuse all others.
+        let thread = match contract.channel {
+            "email" => "<1700000000123456789@hub.test>",
+            "slack" => "1700000000.000100",
+            _ => THREAD,
+        };
         let thread = adapter.capabilities().threads.then_some(thread);
         let scope = adapter.scope(contract.message);
         for request in requests(contract, adapter.as_ref(), thread) {
