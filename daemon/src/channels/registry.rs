@@ -22,51 +22,33 @@ pub struct Kind {
     pub open: fn(Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError>,
 }
 
+/// A channel by the name of its folder, where its `SETUP.md` is.
+macro_rules! channel {
+    ($name:ident) => {
+        Kind {
+            name: stringify!($name),
+            keys: $name::KEYS,
+            setup: include_str!(concat!(stringify!($name), "/SETUP.md")),
+            open: $name::open,
+        }
+    };
+}
+
 /// All channels.
 pub const KINDS: &[Kind] = &[
-    Kind { name: "local", keys: local::KEYS, setup: include_str!("local/SETUP.md"), open: local::open },
-    Kind { name: "email", keys: email::KEYS, setup: include_str!("email/SETUP.md"), open: email::open },
-    Kind { name: "matrix", keys: matrix::KEYS, setup: include_str!("matrix/SETUP.md"), open: matrix::open },
-    Kind {
-        name: "telegram",
-        keys: telegram::KEYS,
-        setup: include_str!("telegram/SETUP.md"),
-        open: telegram::open,
-    },
-    Kind {
-        name: "discord",
-        keys: discord::KEYS,
-        setup: include_str!("discord/SETUP.md"),
-        open: discord::open,
-    },
-    Kind { name: "slack", keys: slack::KEYS, setup: include_str!("slack/SETUP.md"), open: slack::open },
-    Kind {
-        name: "googlechat",
-        keys: googlechat::KEYS,
-        setup: include_str!("googlechat/SETUP.md"),
-        open: googlechat::open,
-    },
-    Kind { name: "teams", keys: teams::KEYS, setup: include_str!("teams/SETUP.md"), open: teams::open },
-    Kind { name: "signal", keys: signal::KEYS, setup: include_str!("signal/SETUP.md"), open: signal::open },
-    Kind {
-        name: "whatsapp",
-        keys: whatsapp::KEYS,
-        setup: include_str!("whatsapp/SETUP.md"),
-        open: whatsapp::open,
-    },
-    Kind {
-        name: "imessage",
-        keys: imessage::KEYS,
-        setup: include_str!("imessage/SETUP.md"),
-        open: imessage::open,
-    },
-    Kind {
-        name: "webhook",
-        keys: webhook::KEYS,
-        setup: include_str!("webhook/SETUP.md"),
-        open: webhook::open,
-    },
-    Kind { name: "ntfy", keys: ntfy::KEYS, setup: include_str!("ntfy/SETUP.md"), open: ntfy::open },
+    channel!(local),
+    channel!(email),
+    channel!(matrix),
+    channel!(telegram),
+    channel!(discord),
+    channel!(slack),
+    channel!(googlechat),
+    channel!(teams),
+    channel!(signal),
+    channel!(whatsapp),
+    channel!(imessage),
+    channel!(webhook),
+    channel!(ntfy),
 ];
 
 impl Kind {

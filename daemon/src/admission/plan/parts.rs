@@ -211,7 +211,7 @@ fn letters(
         if outgoing.reply_to.is_some() {
             shown.extend(shown::locations(content));
         }
-        // A recording and its words go the same way, or the words go by the only one there is for them.
+        // The way is that of the request that goes first.
         let request = Envelope { request, fallback }.to_text();
         Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), request, route })
     };
