@@ -297,7 +297,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
 
 /// A key pair of the tests' own, by which a mock of the Connector signs.
 fn connector() -> Result<RsaKeyPair> {
-    let file = include_str!("../../daemon/src/channels/googlechat/testdata/service-account.json");
+    let file = include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json");
     let file: Value = serde_json::from_str(file)?;
     let der: String = text(&file, "private_key").lines().filter(|line| !line.starts_with("-----")).collect();
     RsaKeyPair::from_pkcs8(&STANDARD.decode(der)?).map_err(|_| anyhow!("the key cannot be read"))

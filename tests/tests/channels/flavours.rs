@@ -13,7 +13,7 @@ use gatepost_tests::{
 };
 use serde_json::{Value, json};
 
-#[path = "../bench/src/document.rs"]
+#[path = "../../bench/src/document.rs"]
 #[allow(dead_code, reason = "the benchmark's own; only its mixed document is wanted here")]
 mod bench;
 

@@ -226,7 +226,7 @@ fn no_column_of_a_message_that_was_sent_is_altered_unseen() -> Result<()> {
 
 #[test]
 fn a_database_of_before_ends_were_hashed_is_whole_and_what_its_rows_say_is_compared() -> Result<()> {
-    const SQL: &str = include_str!("../fixtures/schema-24.sql");
+    const SQL: &str = include_str!("../../fixtures/schema-24.sql");
     const KEY: &str = "9ddf53b437435a1492bd8e5ca56abb02b3b7c17ee4897adf239bcd8712f5edc9";
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("gatepost.db");

@@ -45,6 +45,11 @@ fn asked(mock: &Mock, method: &str) -> Result<Vec<Value>> {
     Ok(mock.done(&format!("/{method}"))?.into_iter().map(|request| request["body"].clone()).collect())
 }
 
+/// The texts that were sent to the person. The group's arrive between them, at any time.
+fn to_person(mock: &Mock) -> Result<Vec<Value>> {
+    Ok(asked(mock, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == 777).collect())
+}
+
 /// The platform id of a message's part.
 fn id_of(sent: &Value, part: usize) -> Result<String> {
     ensure!(sent["state"] == "sent", "{sent}");
@@ -78,9 +83,7 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     let first =
         id_of(&call(&agent, "send", json!({"message": "**Hello** & <you>, see [it](https://a.test/)"}))?, 0)?;
     ensure!(first == "1", "{first}");
-    // The group's may have come before it.
-    let sent = asked(&mock, "sendMessage")?.into_iter().find(|body| body["chat_id"] == 777);
-    let sent = sent.context("the person's message")?;
+    let sent = to_person(&mock)?.pop().context("the person's message")?;
     ensure!(text(&sent, "text").starts_with("<b>Hello</b> &amp; &lt;you&gt;"), "{sent}");
     ensure!(sent["link_preview_options"]["is_disabled"] == true, "{sent}");
 
@@ -88,8 +91,7 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     let answer = call(&agent, "reply", json!({"message": long, "replyTo": first, "silent": true}))?;
     let (parts, first_part) = (answer["parts"].as_array().context("parts")?.len(), id_of(&answer, 0)?);
     ensure!(parts > 1, "{parts} parts");
-    let of_person: Vec<Value> =
-        asked(&mock, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == 777).collect();
+    let of_person = to_person(&mock)?;
     ensure!(of_person.len() == 1 + parts, "{of_person:#?}");
     for (index, body) in of_person[1..].iter().enumerate() {
         let reply = body.get("reply_parameters").map(|reply| &reply["message_id"]);
@@ -116,7 +118,7 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     let long = json!([{"base64": STANDARD.encode("notes"), "name": "b.txt", "caption": caption}]);
     call(&agent, "send", json!({"attachments": long}))?;
     let (before, file) =
-        (asked(&mock, "sendMessage")?.pop().context("a text")?, mock.done("/sendDocument")?.remove(1));
+        (to_person(&mock)?.pop().context("a text")?, mock.done("/sendDocument")?.remove(1));
     ensure!(before["text"] == caption.trim() && file["body"]["caption"].is_null(), "{before} {file}");
 
     let poll = json!({"pollQuestion": "Tea?", "pollOption": ["Yes", "No"], "pollDurationHours": 1, "pollAnonymous": false});
