@@ -1,4 +1,6 @@
 //! A broadcast that people are asked about: a card for each text that differs, which lists all its targets.
+//!
+//! Installed by `tests/run --setup-only`: Telegram's parser.
 
 use std::{fs, path::Path, sync::Arc};
 

@@ -1,4 +1,6 @@
 //! Discord, played by a mock that holds every body against the schemas that Discord publishes.
+//!
+//! Installed by `tests/run --setup-only`: Discord's schemas.
 
 use std::{fs, sync::Arc};
 
@@ -7,41 +9,16 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     files::{PNG, noise},
-    hub::{Client, SpawnedHub, TestHub, client::text, disk::SmallDisk, eventually},
+    hub::{
+        Client, SpawnedHub, TestHub, agents_on,
+        client::{id_of, text},
+        disk::SmallDisk,
+        eventually,
+    },
     main_job,
     peers::Mock,
 };
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-const AGENTS: &str = "
-[agents.courier]
-allow = [\"discord:*\"]
-cross_context = \"allow\"
-decorate = false
-
-[agents.engineer]
-allow = [\"discord:*\"]
-
-[approval]
-allow_software_companion = true
-";
-
-fn channel(mock: &Mock, folder: &TempDir, token: &str) -> Result<String> {
-    let file = folder.path().join("token");
-    fs::write(&file, token)?;
-    Ok(format!(
-        "[channels.discord.home]\ntoken = \"file:{}\"\nbase_url = \"{}/api/v10\"\n",
-        file.display(),
-        mock.base_url()
-    ))
-}
-
-/// The platform id of a message's part.
-fn id_of(sent: &Value, part: usize) -> Result<String> {
-    ensure!(sent["state"] == "sent", "{sent}");
-    Ok(sent["parts"][part]["platform_id"].as_str().context("an id")?.to_owned())
-}
 
 fn call(agent: &Client, to: &str, more: Value) -> Result<Value> {
     let mut call = json!({"to": format!("discord:{to}")});
@@ -86,7 +63,7 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
     let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
     let mut hub = SpawnedHub::at_rest(
         Arc::clone(&folder),
-        &format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?),
+        &agents_on("discord", &mock.account(folder.path(), mock.token())?),
     )?;
     hub.log_at("trace");
     hub.run()?;
@@ -199,7 +176,8 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_channel_as_it_was_shown_and_signed() -> Result<()> {
     let (mock, folder) = (Mock::discord()?, tempfile::tempdir()?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?)).await?;
+    let mut fixture =
+        TestHub::start(&agents_on("discord", &mock.account(folder.path(), mock.token())?)).await?;
     let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "discord:200", "message": main_job::report()}))?;
     ensure!(held["state"] == "held" && posted(&mock, "200")?.is_empty(), "{held}");
@@ -221,7 +199,7 @@ async fn an_approved_message_arrives_in_the_channel_as_it_was_shown_and_signed()
 #[test]
 fn a_lost_answer_costs_nothing_and_a_limit_is_kept() -> Result<()> {
     let (mock, folder) = (Mock::discord()?, tempfile::tempdir()?);
-    let hub = SpawnedHub::start(&format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?))?;
+    let hub = SpawnedHub::start(&agents_on("discord", &mock.account(folder.path(), mock.token())?))?;
     let agent = hub.agent("courier")?;
     let limited = json!({"message": "You are being rate limited.", "retry_after": 1.6, "global": false});
     let headers = json!({
@@ -264,7 +242,8 @@ fn a_lost_answer_costs_nothing_and_a_limit_is_kept() -> Result<()> {
 fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
     let (mock, folder) = (Mock::discord()?, tempfile::tempdir()?);
     let check = |token: &str| {
-        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel(&mock, &folder, token)?)?.cli(&["check"])
+        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &mock.account(folder.path(), token)?)?
+            .cli(&["check"])
     };
     let ready = check(mock.token())?.well()?;
     ensure!(ready.contains("ready") && ready.contains("hub (123456)"), "{ready}");
@@ -277,8 +256,8 @@ fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
 #[test]
 fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
     let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
-    let account = format!("{}gateway = true\n", channel(&mock, &folder, mock.token())?);
-    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
+    let account = format!("{}gateway = true\n", mock.account(folder.path(), mock.token())?);
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &agents_on("discord", &account))?;
     hub.log_at("trace");
     hub.run()?;
     let agent = hub.agent("courier")?;
@@ -387,8 +366,8 @@ fn a_bots_status_and_its_forms_go_over_the_gateway() -> Result<()> {
 fn a_form_on_a_nearly_full_disk_is_refused_and_taken_when_there_is_room() -> Result<()> {
     let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
     let Some(disk) = SmallDisk::mount(&folder.path().join("data"), 40)? else { return Ok(()) };
-    let account = format!("{}gateway = true\n", channel(&mock, &folder, mock.token())?);
-    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
+    let account = format!("{}gateway = true\n", mock.account(folder.path(), mock.token())?);
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &agents_on("discord", &account))?;
     hub.run()?;
     let agent = hub.agent("courier")?;
     let ask = json!({"message": "What happened?", "buttons": [[{"text": "Say", "form": report()}]]});
@@ -444,8 +423,8 @@ fn a_form_on_a_nearly_full_disk_is_refused_and_taken_when_there_is_room() -> Res
 #[test]
 fn an_account_whose_gateway_is_closed_for_good_is_ready_and_its_messages_go() -> Result<()> {
     let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
-    let account = format!("{}gateway = true\n", channel(&mock, &folder, mock.token())?);
-    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
+    let account = format!("{}gateway = true\n", mock.account(folder.path(), mock.token())?);
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &agents_on("discord", &account))?;
     hub.run()?;
     let agent = hub.agent("courier")?;
     eventually("a session", || {
@@ -473,8 +452,8 @@ fn an_account_whose_gateway_is_closed_for_good_is_ready_and_its_messages_go() ->
 #[test]
 fn forms_that_discord_would_refuse_or_send_elsewhere_are_refused_at_once() -> Result<()> {
     let (mock, folder) = (Mock::discord()?, Arc::new(tempfile::tempdir()?));
-    let account = format!("{}gateway = true\n", channel(&mock, &folder, mock.token())?);
-    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{account}"))?;
+    let account = format!("{}gateway = true\n", mock.account(folder.path(), mock.token())?);
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &agents_on("discord", &account))?;
     hub.run()?;
     let agent = hub.agent("courier")?;
     let asked = |words: &str, field: Value| {
@@ -513,11 +492,11 @@ fn forms_that_discord_would_refuse_or_send_elsewhere_are_refused_at_once() -> Re
 async fn a_boosted_server_takes_larger_files_and_another_refuses_them_before_anything_is_sent() -> Result<()>
 {
     let (mock, folder, out) = (Mock::discord()?, tempfile::tempdir()?, tempfile::tempdir()?);
-    let agents = AGENTS.replace(
+    let agents = agents_on("discord", "").replace(
         "[agents.courier]\n",
         &format!("[agents.courier]\nattach_from = \"{}\"\n", out.path().display()),
     );
-    let account = channel(&mock, &folder, mock.token())?;
+    let account = mock.account(folder.path(), mock.token())?;
     let mut fixture = TestHub::start(&format!("{agents}{account}")).await?;
     let agent = fixture.agent("courier").await?;
     fs::write(out.path().join("a.png"), noise(PNG, 11 << 20))?;

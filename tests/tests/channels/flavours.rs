@@ -2,6 +2,8 @@
 //!
 //! Thousands of parts for each channel, of the renderer's five lessons, a mixed document and hundreds of nasty ones, each
 //! under several limits, go to judges that we did not write; `tests/peers/flavours` says what each of them can see.
+//!
+//! Installed by `tests/run --setup-only`: the platforms' libraries.
 
 use gatepost::{
     channels::formats::format,

@@ -1,4 +1,6 @@
 //! Every request that becomes a message on Google Chat, read by Google's own library; and one through a whole hub.
+//!
+//! Installed by `tests/run --setup-only`: Google's library.
 
 use std::{path::Path, sync::Arc};
 

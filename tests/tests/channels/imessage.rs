@@ -1,11 +1,13 @@
 //! iMessage with a mock of BlueBubbles and a program that stands for `imsg`: neither runs without a Mac.
+//!
+//! Slow: what is uncertain is looked for over a minute.
 
 use std::{fs, path::Path};
 
 use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, client::text},
+    hub::{SpawnedHub, TestHub, agents_on, client::text},
     main_job,
     mocks::{
         Answer, bluebubbles,
@@ -13,19 +15,6 @@ use gatepost_tests::{
     },
 };
 use serde_json::{Value, json};
-
-const AGENTS: &str = "
-[agents.engineer]
-allow = [\"imessage:*\"]
-
-[agents.courier]
-allow = [\"imessage:*\"]
-cross_context = \"allow\"
-decorate = false
-
-[approval]
-allow_software_companion = true
-";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it() -> Result<()> {
@@ -37,7 +26,7 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
         server.url(),
         password.display()
     );
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("imessage", &channel)).await?;
     let engineer = fixture.agent("engineer").await?;
     let to = "imessage:+49 151 12345679";
     let held = engineer.send(&json!({"to": to, "message": main_job::report()}))?;
@@ -133,7 +122,7 @@ async fn a_first_contact_without_the_private_api_arrives_once_though_bluebubbles
         server.url(),
         password.display()
     );
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("imessage", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let to = "imessage:+4915112345679";
     // The server sends it, does not find the chat that Messages has made, and answers 500.
@@ -154,7 +143,7 @@ async fn with_imsg(folder: &Path, version: Version) -> Result<TestHub> {
     imsg::install(folder, version)?;
     // The same words several times are what this is about.
     let queue = "[queue]\ndedup = \"0s\"\n";
-    TestHub::start(&format!("{AGENTS}{queue}{}", by_imsg(folder))).await
+    TestHub::start(&agents_on("imessage", &format!("{queue}{}", by_imsg(folder)))).await
 }
 
 fn by_imsg(folder: &Path) -> String {

@@ -1,4 +1,6 @@
 //! The main job by e-mail, with Postfix and Dovecot, read back through IMAP.
+//!
+//! Installed by `tests/run --setup-only`: Postfix, Dovecot.
 
 use std::fs;
 

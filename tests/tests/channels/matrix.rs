@@ -1,4 +1,6 @@
 //! The main job on Matrix, with Synapse, read back through the server's own API.
+//!
+//! Installed by `tests/run --setup-only`: Synapse.
 
 use std::{fs, path::Path, sync::Arc};
 

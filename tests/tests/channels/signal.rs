@@ -1,29 +1,18 @@
 //! Signal: with the real signal-cli, which has no account here and says so, and with a mock that has one.
+//!
+//! Installed by `tests/run --setup-only`: signal-cli.
 
 use std::sync::{PoisonError, atomic::Ordering};
 
 use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, TestHub, client::text},
+    hub::{Client, SpawnedHub, TestHub, agents_on, client::text},
     main_job,
     mocks::{Answer, MockServer, signal},
     peers::SignalCli,
 };
 use serde_json::{Value, json};
-
-const AGENTS: &str = "
-[agents.engineer]
-allow = [\"signal:*\"]
-
-[agents.courier]
-allow = [\"signal:*\"]
-cross_context = \"allow\"
-decorate = false
-
-[approval]
-allow_software_companion = true
-";
 
 fn channel(url: &str) -> String {
     format!("[channels.signal.home]\nurl = \"{url}\"\naccount = \"{}\"\n", signal::ACCOUNT)
@@ -32,7 +21,7 @@ fn channel(url: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -> Result<()> {
     let daemon = SignalCli::start()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&daemon.base_url()))).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&daemon.base_url()))).await?;
     let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
     fixture.operator()?.heard_there("courier", ("signal", "+4915112345679"), "1700000000000")?;
@@ -84,7 +73,7 @@ fn done(server: &MockServer) -> Vec<Value> {
 async fn nothing_is_handed_to_a_daemon_for_one_account() -> Result<()> {
     let (server, mock) = signal::start_with()?;
     mock.for_one.store(true, Ordering::Relaxed);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&server.url()))).await?;
     let agent = fixture.agent("courier").await?;
     let failed = agent.send_and_wait(&json!({"to": "signal:+4915112345679", "message": "As whom?"}))?;
     ensure!(failed["state"] == "failed" && text(&failed, "error").contains("without -a"), "{failed}");
@@ -95,7 +84,7 @@ async fn nothing_is_handed_to_a_daemon_for_one_account() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_as_it_was_shown_and_a_denied_one_does_not() -> Result<()> {
     let server = signal::start()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&server.url()))).await?;
     let agent = fixture.agent("engineer").await?;
     let to = "signal:+49 151 12345679";
 
@@ -122,7 +111,7 @@ async fn an_approved_message_arrives_as_it_was_shown_and_a_denied_one_does_not()
 #[tokio::test(flavor = "multi_thread")]
 async fn each_edit_names_the_newest_revision_and_keeps_the_quote() -> Result<()> {
     let server = signal::start()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&server.url()))).await?;
     let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
     let heard = "+4915112345679/1600000000000";
@@ -164,7 +153,7 @@ async fn each_edit_names_the_newest_revision_and_keeps_the_quote() -> Result<()>
 #[tokio::test(flavor = "multi_thread")]
 async fn a_spoiler_is_hidden_in_its_message_and_in_what_quotes_it() -> Result<()> {
     let server = signal::start()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&server.url()))).await?;
     let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
     let sent = agent.send_and_wait(&json!({"to": to, "message": "It was ||the **butler**||, a | b."}))?;
@@ -189,7 +178,7 @@ async fn a_spoiler_is_hidden_in_its_message_and_in_what_quotes_it() -> Result<()
 #[tokio::test(flavor = "multi_thread")]
 async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_takes() -> Result<()> {
     let server = signal::start()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&server.url()))).await?;
     let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
     let answer = json!({"to": to, "message": "Hm?", "replyTo": "+4915112345679/1700000000000"});
@@ -237,7 +226,7 @@ async fn files_replies_and_all_that_is_done_to_a_message_are_what_signal_cli_tak
 #[tokio::test(flavor = "multi_thread")]
 async fn while_signal_is_away_a_message_waits_and_the_account_is_not_ready() -> Result<()> {
     let (server, mock) = signal::start_with()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&server.url()))).await?;
     let agent = fixture.agent("courier").await?;
     mock.away.store(true, Ordering::Relaxed);
     let ready = agent.get("/v1/channels")?;
@@ -257,7 +246,7 @@ async fn while_signal_is_away_a_message_waits_and_the_account_is_not_ready() -> 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_group_message_says_whom_it_did_not_reach() -> Result<()> {
     let server = signal::start()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&server.url()))).await?;
     let agent = fixture.agent("courier").await?;
     let group = "signal:group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
     let sent = agent.send_and_wait(&json!({"to": group, "message": "Dinner at eight."}))?;
@@ -278,7 +267,7 @@ async fn a_group_message_says_whom_it_did_not_reach() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_quote_has_the_author_and_the_words_of_what_it_answers() -> Result<()> {
     let server = signal::start()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&server.url()))).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&server.url()))).await?;
     let (agent, bridge) = (fixture.agent("courier").await?, fixture.bridge("gateway").await?);
     let anna = "+4915112345679";
     let heard = json!({
@@ -311,7 +300,7 @@ async fn an_older_program_is_named_by_check_and_offers_no_polls() -> Result<()> 
     let channel = channel(&server.url());
     let checked = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
     ensure!(checked.contains("signal-cli 0.13.19: no polls before 0.13.23"), "{checked}");
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let to = "signal:+4915112345679";
     let voice = json!({"base64": "T2dnUwACAAAAAAAAAAA=", "name": "a.ogg"});

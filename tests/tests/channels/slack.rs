@@ -1,4 +1,6 @@
 //! The main job on Slack, with `emulate`, read back through the Web API; its blocks with Slack's own library.
+//!
+//! Installed by `tests/run --setup-only`: `emulate`, Slack's library.
 
 use std::{fs, path::Path, sync::Arc};
 
@@ -13,7 +15,7 @@ use gatepost::{
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, client::text},
+    hub::{SpawnedHub, TestHub, agents_on, client::text},
     main_job,
     peers::{Slack, judge},
 };
@@ -54,18 +56,6 @@ impl Fixture {
     }
 }
 
-const AGENTS: &str = "
-[agents.engineer]
-allow = [\"slack:*\"]
-[agents.courier]
-allow = [\"slack:*\"]
-cross_context = \"allow\"
-decorate = false
-
-[approval]
-allow_software_companion = true
-";
-
 fn part(markdown: &str, adapter: &dyn Adapter) -> Result<Part> {
     Ok(render::render(&render::parse(markdown), &adapter.flavour())?.remove(0))
 }
@@ -94,7 +84,7 @@ fn key() -> PartKey {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_channel_once_and_a_denied_one_does_not() -> Result<()> {
     let server = Fixture::build(Slack::SCOPES)?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let mut fixture = TestHub::start(&agents_on("slack", &server.channel("token"))).await?;
     let agent = fixture.agent("engineer").await?;
     let to = format!("slack:{}", server.kitchen);
 
@@ -144,7 +134,7 @@ async fn an_approved_message_arrives_in_the_channel_once_and_a_denied_one_does_n
 #[tokio::test(flavor = "multi_thread")]
 async fn a_file_arrives_whole_with_its_caption() -> Result<()> {
     let server = Fixture::build(Slack::SCOPES)?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let mut fixture = TestHub::start(&agents_on("slack", &server.channel("token"))).await?;
     let agent = fixture.agent("courier").await?;
     let sent = agent.send_and_wait(&json!({
         "to": format!("slack:{}", server.kitchen),
@@ -229,7 +219,7 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_does_all_of_it_by_the_one_tool() -> Result<()> {
     let server = Fixture::build(Slack::SCOPES)?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let mut fixture = TestHub::start(&agents_on("slack", &server.channel("token"))).await?;
     let agent = fixture.agent("courier").await?;
     let to = format!("slack:{}", server.kitchen);
     let done = |mut call: Value| -> Result<String> {
@@ -299,7 +289,7 @@ async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_di
 #[tokio::test(flavor = "multi_thread")]
 async fn an_app_that_lacks_a_scope_is_told_which() -> Result<()> {
     let server = Fixture::build("users:read")?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let mut fixture = TestHub::start(&agents_on("slack", &server.channel("token"))).await?;
     let agent = fixture.agent("courier").await?;
     let failed =
         agent.send_and_wait(&json!({"to": format!("slack:{}", server.kitchen), "message": "Hello"}))?;

@@ -1,5 +1,7 @@
 //! The main job on Teams: a bot at Microsoft's own Agents Playground, a workflow's webhook, and every card read by the
 //! parser of Adaptive Cards.
+//!
+//! Installed by `tests/run --setup-only`: Agents Playground, the parser of Adaptive Cards.
 
 use std::{
     fs,
@@ -26,7 +28,7 @@ use gatepost::{
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{TestHub, client::text, eventually},
+    hub::{TestHub, agents_on, client::text, eventually},
     main_job,
     mocks::MockServer,
     peers::{Playground, cards_check},
@@ -38,18 +40,6 @@ use ring::{
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-const AGENTS: &str = "
-[agents.engineer]
-allow = [\"teams:*\"]
-[agents.courier]
-allow = [\"teams:*\"]
-cross_context = \"allow\"
-decorate = false
-
-[approval]
-allow_software_companion = true
-";
 
 /// The playground, somebody who gives tokens to all who ask, and the bot's secret as a file.
 struct Fixture {
@@ -102,7 +92,7 @@ fn op(adapter: &dyn Adapter, address: &str, operation: &Operation) -> Result<Val
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there() -> Result<()> {
     let server = Fixture::build()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel())).await?;
+    let mut fixture = TestHub::start(&agents_on("teams", &server.channel())).await?;
     let agent = fixture.agent("engineer").await?;
     let to = format!("teams:{}", server.playground.personal());
     let held = agent
@@ -177,7 +167,7 @@ async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -
     fs::write(secrets.path().join("webhook"), address)?;
     let channel =
         format!("[channels.teams.home]\nwebhook = \"file:{}\"\n", secrets.path().join("webhook").display());
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("teams", &channel)).await?;
     let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "teams:webhook", "message": "The **oven** is on."}))?;
     ensure!(held["state"] == "held" && workflow.heard().is_empty(), "{held}");
@@ -388,12 +378,12 @@ async fn an_approved_document_is_handed_over_to_who_accepts_it_and_nobody_else_c
     let (server, secrets) = (microsoft(&pair)?, tempfile::tempdir()?);
     fs::write(secrets.path().join("secret"), "hush~secret")?;
     let url = server.url();
-    let mut fixture = TestHub::start(&format!(
-        "{AGENTS}[channels.teams.home]\napp_id = \"app-1\"\ntenant = \"my-tenant\"\nsecret = \"file:{}\"\n\
+    let account = format!(
+        "[channels.teams.home]\napp_id = \"app-1\"\ntenant = \"my-tenant\"\nsecret = \"file:{}\"\n\
          service_url = \"{url}/teams\"\nlogin_url = \"{url}\"\nopenid_url = \"{url}/openid\"\n",
         secrets.path().join("secret").display()
-    ))
-    .await?;
+    );
+    let mut fixture = TestHub::start(&agents_on("teams", &account)).await?;
     fixture.approve_unseen_files();
     fixture.restart().await?;
     let agent = fixture.agent("engineer").await?;

@@ -1,4 +1,6 @@
 //! Telegram, played by a mock that is as strict as its documentation and reads markup with Telegram's own parser.
+//!
+//! Installed by `tests/run --setup-only`: Telegram's parser.
 
 use std::{fs, sync::Arc};
 
@@ -7,38 +9,17 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     files::{OGG, PNG},
-    hub::{Client, SpawnedHub, TestHub, client::text},
+    hub::{
+        Client, SpawnedHub, TestHub, agents_on,
+        client::{id_of, text},
+    },
     main_job,
     mocks::MockServer,
     peers::Mock,
 };
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 const FORUM: i64 = -1_001_000_000_001;
-
-const AGENTS: &str = "
-[agents.courier]
-allow = [\"telegram:*\"]
-cross_context = \"allow\"
-decorate = false
-
-[agents.engineer]
-allow = [\"telegram:*\"]
-
-[approval]
-allow_software_companion = true
-";
-
-fn channel(mock: &Mock, folder: &TempDir, token: &str) -> Result<String> {
-    let file = folder.path().join("token");
-    fs::write(&file, token)?;
-    Ok(format!(
-        "[channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"{}\"\n",
-        file.display(),
-        mock.base_url()
-    ))
-}
 
 /// What the mock was asked under this method, all of it granted.
 fn asked(mock: &Mock, method: &str) -> Result<Vec<Value>> {
@@ -48,12 +29,6 @@ fn asked(mock: &Mock, method: &str) -> Result<Vec<Value>> {
 /// The texts that were sent to the person. The group's arrive between them, at any time.
 fn to_person(mock: &Mock) -> Result<Vec<Value>> {
     Ok(asked(mock, "sendMessage")?.into_iter().filter(|body| body["chat_id"] == 777).collect())
-}
-
-/// The platform id of a message's part.
-fn id_of(sent: &Value, part: usize) -> Result<String> {
-    ensure!(sent["state"] == "sent", "{sent}");
-    Ok(sent["parts"][part]["platform_id"].as_str().context("an id")?.to_owned())
 }
 
 fn call(agent: &Client, action: &str, more: Value) -> Result<Value> {
@@ -68,7 +43,7 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     let (mock, folder) = (Mock::telegram()?, Arc::new(tempfile::tempdir()?));
     let mut hub = SpawnedHub::at_rest(
         Arc::clone(&folder),
-        &format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?),
+        &agents_on("telegram", &mock.account(folder.path(), mock.token())?),
     )?;
     hub.log_at("trace");
     hub.run()?;
@@ -117,8 +92,7 @@ fn all_that_an_agent_can_do_is_what_the_bot_api_takes() -> Result<()> {
     let caption = "In June. ".repeat(200);
     let long = json!([{"base64": STANDARD.encode("notes"), "name": "b.txt", "caption": caption}]);
     call(&agent, "send", json!({"attachments": long}))?;
-    let (before, file) =
-        (to_person(&mock)?.pop().context("a text")?, mock.done("/sendDocument")?.remove(1));
+    let (before, file) = (to_person(&mock)?.pop().context("a text")?, mock.done("/sendDocument")?.remove(1));
     ensure!(before["text"] == caption.trim() && file["body"]["caption"].is_null(), "{before} {file}");
 
     let poll = json!({"pollQuestion": "Tea?", "pollOption": ["Yes", "No"], "pollDurationHours": 1, "pollAnonymous": false});
@@ -219,7 +193,8 @@ fn in_a_group(agent: &Client, mock: &Mock) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_was_approved_arrives_and_the_text_without_markup_was_approved_with_it() -> Result<()> {
     let (mock, folder) = (Mock::telegram()?, tempfile::tempdir()?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?)).await?;
+    let mut fixture =
+        TestHub::start(&agents_on("telegram", &mock.account(folder.path(), mock.token())?)).await?;
     let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "telegram:777", "message": main_job::report()}))?;
     ensure!(held["state"] == "held" && asked(&mock, "sendMessage")?.is_empty(), "{held}");
@@ -243,7 +218,7 @@ async fn what_was_approved_arrives_and_the_text_without_markup_was_approved_with
 #[test]
 fn telegrams_limits_refusals_and_lost_answers_are_what_they_are() -> Result<()> {
     let (mock, folder) = (Mock::telegram()?, tempfile::tempdir()?);
-    let hub = SpawnedHub::start(&format!("{AGENTS}{}", channel(&mock, &folder, mock.token())?))?;
+    let hub = SpawnedHub::start(&agents_on("telegram", &mock.account(folder.path(), mock.token())?))?;
     let agent = hub.agent("courier")?;
     let wait = json!({
         "ok": false, "error_code": 429, "description": "Too Many Requests: retry after 2", "parameters": {"retry_after": 2},
@@ -278,7 +253,8 @@ fn telegrams_limits_refusals_and_lost_answers_are_what_they_are() -> Result<()> 
 fn whether_the_bot_can_send_is_asked_from_the_shell() -> Result<()> {
     let (mock, folder) = (Mock::telegram()?, tempfile::tempdir()?);
     let check = |token: &str| {
-        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel(&mock, &folder, token)?)?.cli(&["check"])
+        SpawnedHub::at_rest(tempfile::tempdir()?.into(), &mock.account(folder.path(), token)?)?
+            .cli(&["check"])
     };
     let ready = check(mock.token())?.well()?;
     ensure!(ready.contains("ready") && ready.contains("@HubTestBot"), "{ready}");
@@ -307,7 +283,7 @@ fn a_house_behind_a_proxy_reaches_its_platforms_through_it() -> Result<()> {
         "[channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"http://telegram.test\"\n",
         folder.path().join("token").display()
     );
-    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &format!("{AGENTS}{channel}"))?;
+    let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &agents_on("telegram", &channel))?;
     hub.reaches_out_by(&proxy.url());
     hub.run()?;
     let sent = call(&hub.agent("courier")?, "send", json!({"message": "Hello"}))?;

@@ -1,4 +1,6 @@
 //! The webhook and ntfy, each with somebody who takes what they send.
+//!
+//! Installed by `tests/run --setup-only`: Node, the library of Standard Webhooks.
 
 use std::{collections::BTreeMap, fs, path::Path, sync::Mutex};
 

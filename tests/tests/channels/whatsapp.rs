@@ -1,29 +1,18 @@
 //! WhatsApp with mocks of both of its ways: nothing of the real ones runs on loopback.
+//!
+//! Slow: one account takes a message in some seconds.
 
 use std::fs;
 
 use anyhow::{Result, ensure};
 use gatepost_link::{Digest, decision::Verdict, document::Document};
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, client::text},
+    hub::{SpawnedHub, TestHub, agents_on, client::text},
     main_job,
     mocks::{Answer, MockServer, evolution, whatsapp},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
-
-const AGENTS: &str = "
-[agents.engineer]
-allow = [\"whatsapp:*\"]
-
-[agents.courier]
-allow = [\"whatsapp:*\"]
-cross_context = \"allow\"
-decorate = false
-
-[approval]
-allow_software_companion = true
-";
 
 fn cloud(server: &MockServer, secrets: &TempDir) -> Result<String> {
     let token = secrets.path().join("token");
@@ -95,7 +84,7 @@ allow = [\"whatsapp:*\"]
 async fn an_approved_message_arrives_by_the_cloud_api_as_it_was_shown() -> Result<()> {
     let (server, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
     let channel = format!("[channels.whatsapp.home]\n{}", cloud(&server, &secrets)?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("engineer").await?;
     let to = "whatsapp:+49 151 12345679";
     let held = agent.send(&json!({"to": to, "message": main_job::report()}))?;
@@ -122,7 +111,7 @@ async fn an_approved_message_arrives_by_the_cloud_api_as_it_was_shown() -> Resul
 async fn the_cloud_api_takes_files_replies_buttons_and_reactions_and_its_refusals_are_told() -> Result<()> {
     let (server, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
     let channel = format!("[channels.whatsapp.home]\n{}template = \"update\"\n", cloud(&server, &secrets)?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let to = "whatsapp:4915112345679";
     let answer = json!({"to": to, "message": "Hm?", "replyTo": "wamid.HBgL"});
@@ -194,7 +183,7 @@ async fn an_evolution_api_takes_groups_files_polls_and_removals() -> Result<()> 
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
     let channel =
         format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let to = "whatsapp:120363012345678901@g.us";
     fixture.operator()?.heard_there("courier", ("whatsapp", "120363012345678901@g.us"), "3EB0AA")?;
@@ -240,7 +229,7 @@ async fn a_brazilian_number_is_found_again_at_an_evolution_api_also_after_a_rest
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
     let channel =
         format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     // WhatsApp knows it without the 9.
     let (to, jid) = ("whatsapp:+55 41 98765-4321", "554187654321@s.whatsapp.net");
@@ -275,7 +264,7 @@ async fn an_evolution_api_gets_large_files_whole_and_each_under_a_name_that_says
         format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
     let out = tempfile::tempdir()?;
     let from = format!("[agents.courier]\nattach_from = \"{}\"\n", out.path().display());
-    let agents = AGENTS.replace("[agents.courier]\n", &from);
+    let agents = agents_on("whatsapp", "").replace("[agents.courier]\n", &from);
     let mut fixture = TestHub::start(&format!("{agents}{channel}")).await?;
     let agent = fixture.agent("courier").await?;
     let to = "whatsapp:4915112345679";
@@ -303,7 +292,7 @@ async fn what_passes_at_an_evolution_api_is_tried_again_and_what_was_sent_is_not
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
     let channel =
         format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let group = "whatsapp:120363012345678901@g.us";
     for (n, passing) in [
@@ -335,7 +324,7 @@ async fn the_words_of_a_voice_do_not_go_after_one_that_an_evolution_api_sent_and
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
     let channel =
         format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let group = "120363012345678901@g.us";
     server.next([evolution::thrown_after_sending("AxiosError: Request failed with status code 401")]);
@@ -363,7 +352,7 @@ fn spoken_again(group: &str) -> Value {
 async fn a_person_behind_a_user_name_is_written_to_and_held_as_an_identity_of_its_own() -> Result<()> {
     let (server, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
     let channel = format!("[channels.whatsapp.home]\n{}", cloud(&server, &secrets)?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let (user, agent) = ("US.13491208655302741918", fixture.agent("courier").await?);
     let sent = agent.send_and_wait(&json!({"to": format!("whatsapp:{user}"), "message": "Hello."}))?;
     let heard = messages(&server);
@@ -387,7 +376,7 @@ async fn a_hybrid_account_goes_on_by_the_second_way_when_the_first_is_refused() 
         cloud(&first, &secrets)?,
         evolution(&second, &secrets)?
     );
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let to = "whatsapp:4915112345679";
     let sent = agent.send_and_wait(&json!({"to": to, "message": "One."}))?;
@@ -432,7 +421,7 @@ async fn what_nobody_knew_whatsapp_tells_later_and_nobody_else_does() -> Result<
     };
     let told = format!("{}{}", secret("app_secret")?, secret("verify_token")?);
     let channel = format!("[channels.whatsapp.home]\n{}{told}", cloud(&server, &secrets)?);
-    let mut fixture = TestHub::start(&format!("{AGENTS}{channel}")).await?;
+    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     server.next([Answer::Lost]);
     let unknown =

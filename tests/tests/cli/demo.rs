@@ -1,4 +1,6 @@
 //! `gatepost demo`, unattended and with a person at a terminal, with the companion in the terminal and as a board.
+//!
+//! Installed by `tests/run --setup-only`: a terminal, QEMU.
 
 use std::{fs, path::Path};
 

@@ -1,4 +1,6 @@
 //! What commands print: as filters, for a person and for a program, and where whoever reads it leaves before the end.
+//!
+//! Installed by `tests/run --setup-only`: an HTML parser.
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::hub::{

@@ -1,5 +1,7 @@
 //! Whose token a program uses. The hub keeps the operator's token beside its configuration: a program that is started there
 //! without a token of its own must not become the operator, and every client is told who it is.
+//!
+//! Installed by `tests/run --setup-only`: the protocol's client.
 
 use std::process::{Command, Output, Stdio};
 

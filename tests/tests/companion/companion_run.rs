@@ -1,5 +1,7 @@
 //! `gatepost companion run`: a hub without a board. Somebody sits at a terminal, compares six digits, reads and decides;
 //! the hub is a process of its own.
+//!
+//! Installed by `tests/run --setup-only`: a terminal.
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, thread};
 

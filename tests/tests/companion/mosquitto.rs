@@ -1,4 +1,6 @@
 //! The same main job with mosquitto in place of the embedded broker.
+//!
+//! Installed by `tests/run --setup-only`: mosquitto.
 
 use std::{fs, os::unix::fs::PermissionsExt as _};
 

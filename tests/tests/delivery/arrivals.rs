@@ -1,4 +1,6 @@
 //! Files that go along arrive as they were, behind their text and in their order: in the hub, in a mailbox, in a room.
+//!
+//! Installed by `tests/run --setup-only`: Postfix, Dovecot, Synapse.
 
 use std::fs;
 

@@ -2,6 +2,8 @@
 //!
 //! An agent names the message by the platform's id. Some platforms take that id from anywhere that the account reaches, and
 //! none of them knows which topic or thread an agent is bound to; so the hub proves where the message is before it judges.
+//!
+//! Installed by `tests/run --setup-only`: `emulate`, Discord's schemas.
 
 use std::{fs, sync::Arc, thread};
 

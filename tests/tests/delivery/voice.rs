@@ -1,5 +1,7 @@
 //! A voice: words become a recording that others can play, after the text and before the files; and one that cannot be had
 //! loses no word.
+//!
+//! Installed by `tests/run --setup-only`: espeak-ng, opus-tools, Telegram's parser.
 
 use std::{fs, path::Path, process::Command};
 

@@ -1,4 +1,6 @@
 //! What the companion's firmware stands on builds for the ESP32-C3's processor, where there is no standard library.
+//!
+//! Installed by `tests/run --setup-only`: Rust's library for riscv32imc.
 
 use std::{
     path::Path,

@@ -2,6 +2,8 @@
 //! keys, and what comes of that at the hub.
 //!
 //! Most boards' flash holds what a pairing would have left; one is paired here, from the first start on.
+//!
+//! Installed by `tests/run --setup-only`: QEMU.
 
 use std::{thread, time::Duration};
 

@@ -1,4 +1,6 @@
 //! The companion's firmware with its display gone: absent from the start, and lost while a card is open.
+//!
+//! Installed by `tests/run --setup-only`: QEMU.
 
 use std::{
     thread,

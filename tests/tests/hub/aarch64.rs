@@ -1,4 +1,6 @@
 //! The hub's program for a Raspberry Pi: within its budget, and a hub, under QEMU's emulation of that processor.
+//!
+//! Installed by `tests/run --setup-only`: a C compiler for aarch64, QEMU.
 
 use std::sync::Arc;
 

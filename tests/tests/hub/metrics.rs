@@ -1,4 +1,6 @@
 //! The hub's figures, as Prometheus reads them.
+//!
+//! Installed by `tests/run --setup-only`: promtool.
 
 use std::{
     collections::BTreeMap,

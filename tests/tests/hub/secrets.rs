@@ -1,4 +1,6 @@
 //! What the hub logs: the way of every message by its id, and never a secret.
+//!
+//! Installed by `tests/run --setup-only`: Postfix, Dovecot, Synapse, mosquitto.
 
 use std::{fs, sync::Arc};
 

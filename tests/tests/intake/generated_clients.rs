@@ -1,5 +1,7 @@
 //! Clients that are generated from `/openapi.json`, in three languages, by other people's generators: each sends a message,
 //! waits for its end, is refused where it should be, and lists.
+//!
+//! Installed by `tests/run --setup-only`: Node, Java, the generators.
 
 use std::{
     fs,

@@ -1,4 +1,6 @@
 //! The MCP server, as another stack sees it: the protocol's own client does the main job over HTTP and over stdio.
+//!
+//! Installed by `tests/run --setup-only`: the protocol's client, suite and inspector.
 
 use std::{sync::Arc, thread, time::Duration};
 

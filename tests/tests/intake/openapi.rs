@@ -1,4 +1,6 @@
 //! The HTTP interface is as `/openapi.json` says: somebody else's program reads it and makes up calls of its own.
+//!
+//! Installed by `tests/run --setup-only`: schemathesis.
 
 use std::{fs, path::Path, time::Instant};
 

@@ -1,5 +1,7 @@
 //! Hooks around a tool: none is run that a hook refuses, whichever interface it comes by, and what was done is not lost by one that
 //! fails.
+//!
+//! Installed by `tests/run --setup-only`: the protocol's client.
 
 use std::{
     fs,

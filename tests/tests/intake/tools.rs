@@ -1,5 +1,7 @@
 //! The tools that agents hold: described for who asks, the same message once, a receipt for every target, names, and how
 //! much an agent may hand in.
+//!
+//! Installed by `tests/run --setup-only`: the protocol's client.
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::{decision::Verdict, document::Document};
