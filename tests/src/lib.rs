@@ -8,7 +8,7 @@
 //! - [`torture`]: a platform that answers badly, and the books that are kept of it;
 //! - [`main_job`]: the way of one message, as every broker and channel must let it go.
 //!
-//! The tests themselves are in `tests/tests`, a file for each thing that they are about.
+//! The tests themselves are in `tests/tests`, a program for each room of the hub, a module for each thing that they are about.
 
 pub mod documents;
 pub mod files;

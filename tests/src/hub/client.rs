@@ -227,6 +227,15 @@ impl Answer {
     }
 }
 
+/// The platform id of a part of a message that was sent.
+///
+/// # Errors
+/// It was not sent, or has no such part.
+pub fn id_of(sent: &Value, part: usize) -> Result<String> {
+    ensure!(sent["state"] == "sent", "{sent}");
+    Ok(sent["parts"][part]["platform_id"].as_str().context("an id")?.to_owned())
+}
+
 /// A member of an answer that is a text; empty where there is none.
 pub fn text<'a>(value: &'a Value, name: &str) -> &'a str {
     value[name].as_str().unwrap_or("")

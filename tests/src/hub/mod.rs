@@ -54,6 +54,15 @@ allow = ["local:*"]
     format!("{AGENTS}{inbox}\n")
 }
 
+/// Two agents on one channel, as a configuration: `courier` asks nobody, `engineer` asks. `accounts` comes after them.
+pub fn agents_on(channel: &str, accounts: &str) -> String {
+    format!(
+        "[agents.courier]\nallow = [\"{channel}:*\"]\ncross_context = \"allow\"\ndecorate = false\n\
+         [agents.engineer]\nallow = [\"{channel}:*\"]\n\
+         [approval]\nallow_software_companion = true\n{accounts}"
+    )
+}
+
 /// How long something that must happen may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);
 /// Between two looks.

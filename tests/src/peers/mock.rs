@@ -3,7 +3,7 @@
 //! They are the exception among the peers: a mock agrees with our own mistakes where its rules do. So its rules are the
 //! documentation's, each beside its page, and what can be somebody else's in it is: Telegram's parser, Discord's schemas.
 
-use std::{sync::Arc, time::Duration};
+use std::{path::Path, sync::Arc, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
 use serde_json::Value;
@@ -17,6 +17,7 @@ const START: Duration = Duration::from_secs(60);
 #[derive(Debug, Clone)]
 pub struct Mock {
     _leash: Arc<Leash>,
+    platform: &'static str,
     port: u16,
     token: &'static str,
     http: ureq::Agent,
@@ -53,12 +54,24 @@ impl Mock {
             .new_agent();
         let heard = format!("http://127.0.0.1:{port}/_double/heard");
         leash.wait_until(START, || http.get(&heard).call().is_ok_and(|answer| answer.status() == 200))?;
-        Ok(Self { _leash: Arc::new(leash), port, token, http })
+        Ok(Self { _leash: Arc::new(leash), platform, port, token, http })
     }
 
     /// `http://127.0.0.1:PORT`.
     pub fn base_url(&self) -> String {
         format!("http://127.0.0.1:{}", self.port)
+    }
+
+    /// An account at it, as a configuration. `token` is kept in a file of this folder.
+    ///
+    /// # Errors
+    /// The file cannot be written.
+    pub fn account(&self, folder: &Path, token: &str) -> Result<String> {
+        let (file, platform, base) = (folder.join("token"), self.platform, self.base_url());
+        std::fs::write(&file, token)?;
+        let below = if platform == "discord" { "/api/v10" } else { "" };
+        let file = file.display();
+        Ok(format!("[channels.{platform}.home]\ntoken = \"file:{file}\"\nbase_url = \"{base}{below}\"\n"))
     }
 
     /// The one that it takes.

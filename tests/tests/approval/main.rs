@@ -1,0 +1,8 @@
+//! Held messages, cards and decisions, and what proves them afterwards.
+
+mod cards;
+mod main_job;
+mod nobody_to_ask;
+mod one_card;
+mod proofs;
+mod quorum;

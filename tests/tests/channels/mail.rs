@@ -1,0 +1,245 @@
+//! The main job by e-mail, with Postfix and Dovecot, read back through IMAP.
+//!
+//! Installed by `tests/run --setup-only`: Postfix, Dovecot.
+
+use gatepost::channels::envelope::Envelope;
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+use gatepost_link::decision::Verdict;
+use gatepost_tests::{
+    hub::{SpawnedHub, TestHub, client::text},
+    main_job::{self, squeezed},
+    peers::{Mail, Mime, html_check},
+};
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+const AGENTS: &str = "
+[agents.engineer]
+allow = [\"email:*\"]
+
+[agents.courier]
+allow = [\"email:*\"]
+cross_context = \"allow\"
+
+[approval]
+allow_software_companion = true
+";
+
+fn channel(mail: &Mail, secrets: &TempDir, password: &str) -> Result<String> {
+    let file = secrets.path().join("password");
+    fs::write(&file, password)?;
+    Ok(format!(
+        "[channels.email.home]\nhost = \"127.0.0.1\"\nport = {}\nfrom = \"The Hub <hub@hub.test>\"\n\
+         user = \"{}\"\npassword = \"file:{}\"\nca_file = \"{}\"\n",
+        mail.smtp_port(),
+        mail.user(),
+        file.display(),
+        mail.ca_file().display()
+    ))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_approved_message_arrives_in_the_mailbox_and_a_denied_one_does_not() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let mut fixture =
+        TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
+    let agent = fixture.agent("engineer").await?;
+
+    let held = agent.send(&json!({"to": "email:anna@hub.test", "message": main_job::report()}))?;
+    ensure!(held["state"] == "held" && mail.inbox("anna")?.is_empty(), "{held}");
+    let seen = fixture.decide(Verdict::Approve).await?;
+    let id = text(&held, "id");
+    let sent = agent.ended(id, "sent")?;
+    let parts = main_job::shown_and_signed(&fixture, id, &seen)?;
+    ensure!(parts.len() == 1, "a mail is not split");
+    let arrived = mail.wait_for_inbox("anna", 1)?.remove(0);
+    is_the_mail(&arrived, &sent, &Envelope::read(&parts[0].request)?.request, &parts[0].key)?;
+
+    let held = agent.send(&json!({"to": "email:anna@hub.test", "message": "The door code is 4711."}))?;
+    fixture.decide(Verdict::Deny).await?;
+    agent.ended(text(&held, "id"), "denied")?;
+    ensure!(agent.told_of(text(&held, "id"))?["state"] == "denied");
+    // The lane is free again; what would have come before this has not.
+    let held = agent.send(&json!({"to": "email:anna@hub.test", "message": "Good night."}))?;
+    fixture.decide(Verdict::Approve).await?;
+    agent.ended(text(&held, "id"), "sent")?;
+    let inbox = mail.wait_for_inbox("anna", 2)?;
+    ensure!(inbox.len() == 2 && inbox[1].contains("Good night.") && !inbox[1].contains("4711"), "{inbox:?}");
+    fixture.audit_is_whole().await
+}
+
+/// Checks a mail as the mailbox has it against what was stored, shown and signed.
+fn is_the_mail(arrived: &str, sent: &Value, wire: &Value, key: &str) -> Result<()> {
+    let mime = Mime::read(arrived)?;
+    ensure!(mime.defects.is_empty(), "{:?}", mime.defects);
+    ensure!(mime.kind == "multipart/alternative", "{mime:#?}");
+    let kinds: Vec<&str> = mime.parts.iter().map(|(kind, _)| kind.as_str()).collect();
+    ensure!(kinds == ["text/plain", "text/html"], "{kinds:?}");
+    ensure!(mime.header("message-id") == format!("<{key}@hub.test>"), "{mime:#?}");
+    ensure!(sent["parts"][0]["platform_id"] == mime.header("message-id"), "{sent}");
+    ensure!(mime.header("auto-submitted") == "auto-generated", "{mime:#?}");
+    ensure!(
+        mime.header("from") == "The Hub <hub@hub.test>" && mime.header("to") == "anna@hub.test",
+        "{mime:#?}"
+    );
+    ensure!(mime.header("subject") == text(wire, "subject"), "{mime:#?}");
+    ensure!(!mime.header("date").is_empty(), "{mime:#?}");
+    // RFC 3848: S for TLS, A for the login. The first line is the last hop, into the mailbox.
+    let hops: Vec<&str> =
+        mime.headers.iter().filter(|(name, _)| name == "received").map(|(_, hop)| hop.as_str()).collect();
+    let hop = hops.last().context("a hop")?;
+    ensure!(hop.contains("with ESMTPSA"), "{hops:?}");
+
+    let (plain, html) = (mime.part("text/plain"), mime.part("text/html"));
+    ensure!(plain.trim_end() == text(wire, "plain").trim_end(), "{plain}");
+    ensure!(html.trim_end() == text(wire, "html").trim_end(), "{html}");
+    let body =
+        html.split_once("<body>").and_then(|(_, rest)| rest.split_once("</body>")).context("a body")?.0;
+    let problems = html_check(&[body])?;
+    ensure!(problems.is_empty(), "{problems:#?}");
+    ensure!(body.contains("<table") && body.contains("href=\"https://hub.test/jobs?night=1\""), "{body}");
+    for line in 1..=main_job::CODE_LINES {
+        let line = format!("rsync -a src/{line:02} dst/{line:02}");
+        ensure!(plain.contains(&line) && body.contains(&line), "{line} is missing");
+    }
+    ensure!(squeezed(plain).contains(&squeezed("https://hub.test/jobs?night=1")), "{plain}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_refused_recipient_fails_in_the_servers_words_and_a_busy_one_is_tried_again_later() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let mut fixture =
+        TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
+    let agent = fixture.agent("courier").await?;
+
+    let failed = agent.send_and_wait(&json!({"to": "email:refused@hub.test", "message": "Hello?"}))?;
+    ensure!(failed["state"] == "failed" && failed["code"] == "execution_failed", "{failed}");
+    let words = text(&failed, "error");
+    ensure!(
+        words.contains("550") && words.contains("5.1.1") && words.contains("no such mailbox"),
+        "{failed}"
+    );
+    ensure!(failed["parts"][0]["state"] == "failed" && failed["sent"] == "0 of 1", "{failed}");
+    let told = agent.told_of(text(&failed, "id"))?;
+    ensure!(told["state"] == "failed" && told["error"] == failed["error"], "{told}");
+
+    let elsewhere = agent.send_and_wait(&json!({"to": "email:anna@elsewhere.test", "message": "Hello?"}))?;
+    ensure!(elsewhere["state"] == "failed" && text(&elsewhere, "error").contains("554"), "{elsewhere}");
+
+    let later = agent.send(&json!({"to": "email:later@hub.test", "message": "Hello?"}))?;
+    let id = text(&later, "id");
+    let waits = gatepost_tests::hub::eventually("an attempt", || {
+        Ok(Some(agent.message(id)?).filter(|message| message["state"] == "ready" && message["attempts"] == 1))
+    })?;
+    let why = text(&waits, "reason");
+    ensure!(why.contains("451") && why.contains("greylisted, try again later"), "{waits}");
+    ensure!(text(&waits, "due_at") > text(&waits, "accepted_at"), "{waits}");
+    ensure!(waits["ok"] == true && waits["parts"][0]["state"] == "planned", "{waits}");
+    // Whoever waits holds up nobody else.
+    let sent = agent.send_and_wait(&json!({"to": "email:bert@hub.test", "message": "Hello!"}))?;
+    ensure!(sent["state"] == "sent" && mail.wait_for_inbox("bert", 1)?.len() == 1, "{sent}");
+    // It is tried again by itself, until its agent takes it back.
+    gatepost_tests::hub::eventually("another attempt", || {
+        Ok(Some(agent.message(id)?).filter(|message| message["attempts"].as_u64() > Some(1)))
+    })?;
+    agent.until(id, "ready")?;
+    let cancelled = agent.post(&format!("/v1/messages/{id}/cancel"), &json!({}))?;
+    ensure!(cancelled.status == 200 && cancelled.body["state"] == "cancelled", "{cancelled:?}");
+    ensure!(mail.inbox("later")?.is_empty() && mail.inbox("refused")?.is_empty());
+    fixture.audit_is_whole().await
+}
+
+/// RFC 5322 §3.6.4, by which mail programs show who answers whom.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_stands_in_its_thread_as_the_mailbox_has_it() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let mut fixture =
+        TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
+    let agent = fixture.agent("courier").await?;
+    let say = |more: Value| -> Result<String> {
+        let mut call = json!({"to": "email:anna@hub.test"});
+        call.as_object_mut().context("an object")?.extend(more.as_object().context("an object")?.clone());
+        let sent = agent.send_and_wait(&call)?;
+        ensure!(sent["state"] == "sent", "{sent}");
+        Ok(text(&sent["parts"][0], "platform_id").to_owned())
+    };
+    let first = say(json!({"message": "Is the oven off?"}))?;
+    let second = say(json!({"action": "reply", "replyTo": first, "message": "It is."}))?;
+    let third = say(json!({"threadId": first, "replyTo": second, "message": "Thank you."}))?;
+    let inbox = mail.wait_for_inbox("anna", 3)?;
+    // In which order a server hands them on is its own matter.
+    let of = |id: &str| -> Result<Mime> {
+        for arrived in &inbox {
+            let mime = Mime::read(arrived)?;
+            if mime.header("message-id") == id {
+                return Ok(mime);
+            }
+        }
+        anyhow::bail!("{id} is not in {inbox:?}")
+    };
+    let begins = of(&first)?;
+    ensure!(begins.header("in-reply-to").is_empty() && begins.header("references").is_empty(), "{begins:#?}");
+    let answer = of(&second)?;
+    ensure!(answer.header("in-reply-to") == first && answer.header("references") == first, "{answer:#?}");
+    let last = of(&third)?;
+    ensure!(last.header("in-reply-to") == second, "{last:#?}");
+    let references: Vec<&str> = last.header("references").split_whitespace().collect();
+    ensure!(references == [first.as_str(), second.as_str()], "{last:#?}");
+    fixture.audit_is_whole().await
+}
+
+#[test]
+fn whether_mail_can_be_sent_is_asked_from_the_shell() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let check = |channel: &str| SpawnedHub::at_rest(tempfile::tempdir()?.into(), channel)?.cli(&["check"]);
+    let right = channel(&mail, &secrets, mail.password())?;
+    let ready = check(&right)?.well()?;
+    ensure!(ready.contains("ready") && ready.contains("hub@hub.test"), "{ready}");
+    let stranger: String =
+        right.lines().filter(|line| !line.starts_with("ca_file")).map(|l| l.to_owned() + "\n").collect();
+    let refused = check(&stranger)?;
+    ensure!(refused.status == 1 && refused.stdout.contains("cannot be trusted"), "{refused:?}");
+    let refused = check(&channel(&mail, &secrets, "guess-work")?)?;
+    ensure!(refused.status == 1 && refused.stdout.contains("535"), "{refused:?}");
+    ensure!(refused.stdout.contains("check user and password"), "{refused:?}");
+    ensure!(!refused.stdout.contains("guess-work") && !refused.stderr.contains("guess-work"), "{refused:?}");
+    Ok(())
+}
+
+#[test]
+fn what_a_mail_server_would_bring_to_a_held_mailbox_is_refused_or_held() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let rules = AGENTS.replace(
+        "cross_context",
+        "hold = [\"email:anna@hub.test\", \"email:bob+shop@hub.test\"]\ncross_context",
+    );
+    let hub = SpawnedHub::start(&format!("{rules}{}", channel(&mail, &secrets, mail.password())?))?;
+    let agent = hub.agent("courier")?;
+    let roundabout =
+        ["anna%hub.test@mx.hub.test", "hub.test!anna@mx.hub.test", "\"anna@hub.test\"@mx.hub.test"];
+    // This Postfix does bring them there.
+    for (n, address) in roundabout.into_iter().enumerate() {
+        mail.submit(address)?;
+        mail.wait_for_inbox("anna", n + 1)?;
+    }
+    for address in
+        roundabout.into_iter().chain(["@mx.hub.test:anna@hub.test", "anna@[127.0.0.1]", "anna@127.0.0.1"])
+    {
+        let refused =
+            agent.post("/v1/messages", &json!({"to": format!("email:{address}"), "message": "Hello"}))?;
+        ensure!(refused.body["code"] == "input_invalid", "{address}: {refused:?}");
+        ensure!(text(&refused.body, "error").contains("example.org"), "{address}: {refused:?}");
+    }
+    // Tags lead to one mailbox, whichever of its addresses is in the list.
+    for address in
+        ["Anna@HUB.test", "anna+x@hub.test", "bob@hub.test", "bob+other@hub.test", "bob+shop@hub.test"]
+    {
+        let held = agent.send(&json!({"to": format!("email:{address}"), "message": "Hello"}))?;
+        ensure!(held["state"] == "held", "{address}: {held}");
+    }
+    ensure!(mail.inbox("anna")?.len() == roundabout.len() && mail.inbox("bob")?.is_empty());
+    Ok(())
+}

@@ -1,0 +1,14 @@
+//! Platforms, each with a server, a library or a mock that holds it to what it publishes.
+
+mod discord;
+mod flavours;
+mod googlechat;
+mod imessage;
+mod mail;
+mod matrix;
+mod signal;
+mod slack;
+mod teams;
+mod telegram;
+mod webhook;
+mod whatsapp;

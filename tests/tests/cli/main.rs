@@ -1,0 +1,7 @@
+//! The command line: what it takes, prints and exits with; the demo.
+
+mod command_line;
+mod configuration;
+mod demo;
+mod printing;
+mod tokens;

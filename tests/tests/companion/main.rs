@@ -1,0 +1,9 @@
+//! Companions and their link: pairing, brokers, terminals, screens, outdated firmware.
+
+mod companion_run;
+mod companions;
+mod display;
+mod link;
+mod mosquitto;
+mod outdated;
+mod pairing;
