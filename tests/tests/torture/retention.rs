@@ -69,7 +69,11 @@ fn retention_and_vacuum_fire_by_themselves_and_survive_kills() -> Result<()> {
         seen = format!("{left} messages, {free} free pages");
         Ok((left == 0 && free < 300).then_some(()))
     })
-    .map_err(|error| error.context(seen))?;
+    .map_err(|error| {
+        let log = hub.log().unwrap_or_default();
+        let end: Vec<&str> = log.lines().rev().take(40).collect();
+        error.context(format!("{seen}; the log's end, newest first:\n{}", end.join("\n")))
+    })?;
     hub.terminate()?;
     let db = database::open(&hub.data_dir())?;
     database::is_whole(&db)?;
