@@ -1,6 +1,8 @@
 //! What comes in of a platform's own accord, other than answers: notifications to the hub's HTTP interface, and a connection
 //! over which the platform speaks.
 
+use std::collections::HashMap;
+
 use async_trait::async_trait;
 
 use super::{
@@ -8,34 +10,49 @@ use super::{
     hub_handle::HubHandle,
 };
 
+/// How a platform's notifications to an account come, at `/v1/platform/{channel}/{account}`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Notifications {
+    /// The header that proves who sends one, in lower case: a signature of the body, or a token.
+    pub proof_header: &'static str,
+    /// The longest body that is read.
+    pub max_bytes: usize,
+}
+
 /// What one account receives. A channel that receives nothing says so with an empty `impl`.
 #[async_trait]
 pub trait Receiver: Send + Sync + 'static {
-    /// Whether a notification with this signature may be one of the platform's, as far as can be said before its body is read:
-    /// the account takes some, and the signature has the form of one, or is a token that holds by itself.
+    /// How notifications come; nothing if the account takes none.
+    fn notifications(&self) -> Option<Notifications> {
+        None
+    }
+
+    /// Whether a notification with this proof may be one of the platform's, as far as can be said before its body is read:
+    /// a signature has the form of one, a token holds by itself.
     ///
     /// # Errors
     /// It is none, or the account takes none.
-    async fn admits_callback(&self, _signature: &str) -> Result<(), CallbackRefused> {
+    async fn admits_callback(&self, _proof: &str) -> Result<(), CallbackRefused> {
         Err(CallbackRefused::Nobody)
     }
 
-    /// Reads a notification, with its signature: what became of parts. What it asks beside that is
+    /// Reads a notification, with its proof: what became of parts. What it asks beside that is
     /// for [`listen`](Self::listen).
     ///
     /// # Errors
     /// It is not to be believed, or the account takes none.
     async fn read_callback(
         &self,
-        _signature: &str,
+        _proof: &str,
         _body: &[u8],
     ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
         Err(CallbackRefused::Nobody)
     }
 
-    /// Whether this is the word that was agreed on with the platform, which shows that the address is the hub's.
-    fn accepts_verify_token(&self, _word: &str) -> bool {
-        false
+    /// The answer to the request by which a platform makes sure that the address is the hub's, from its query; nothing if it
+    /// proves nothing.
+    fn answer_to_challenge(&self, _query: &HashMap<String, String>) -> Option<String> {
+        None
     }
 
     /// Keeps what the account keeps open for as long as the hub runs, beside its deliveries: a connection over which its

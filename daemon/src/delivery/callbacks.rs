@@ -1,30 +1,30 @@
 //! What platforms tell of their own accord settles what nobody knew, and says of what they had taken that it did not arrive.
 
+use std::collections::HashMap;
+
 use crate::{
-    channels::callback::{CallbackRefused, Lost},
+    channels::{
+        callback::{CallbackRefused, Lost},
+        receiver::Notifications,
+    },
     message::refusal::{Code, Refusal},
     outbox::reconcile::{self, Settled, Undelivered},
     pipeline::{Pipeline, unavailable},
 };
 
 impl Pipeline {
-    /// Whether a platform's request to an account may be one, by its signature alone: before its body is read.
+    /// Whether a platform's request to an account may be one, by its proof alone: before its body is read.
     ///
     /// # Errors
-    /// There is no such account, or it takes none, or the signature is none.
-    pub async fn admits_callback(
-        &self,
-        channel: &str,
-        account: &str,
-        signature: &str,
-    ) -> Result<(), Refusal> {
+    /// There is no such account, or it takes none, or the proof is none.
+    pub async fn admits_callback(&self, channel: &str, account: &str, proof: &str) -> Result<(), Refusal> {
         // Whether there is such an account is nobody's business.
         let (_, adapter) =
             self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(CallbackRefused::Signature))?;
-        adapter.admits_callback(signature).await.map_err(refused)
+        adapter.admits_callback(proof).await.map_err(refused)
     }
 
-    /// Takes a platform's request to an account, with its signature: how many parts it settled.
+    /// Takes a platform's request to an account, with its proof: how many parts it settled.
     ///
     /// # Errors
     /// There is no such account, or the request is not to be believed; the database.
@@ -32,13 +32,13 @@ impl Pipeline {
         &self,
         channel: &str,
         account: &str,
-        signature: &str,
+        proof: &str,
         body: &[u8],
     ) -> Result<usize, Refusal> {
         // Whether there is such an account is nobody's business.
         let (name, adapter) =
             self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(CallbackRefused::Signature))?;
-        let told = adapter.read_callback(signature, body).await.map_err(refused)?;
+        let told = adapter.read_callback(proof, body).await.map_err(refused)?;
         let mut settled = 0;
         for one in told {
             let (of, key) = ((channel.to_owned(), name.to_owned()), one.key.0);
@@ -64,12 +64,19 @@ impl Pipeline {
         Ok(settled)
     }
 
-    /// Whether a platform that wants to tell an account something knows the word that was agreed on.
-    pub fn accepts_verify_token(&self, channel: &str, account: &str, word: &str) -> bool {
-        self.0
-            .accounts
-            .pick(channel, Some(account))
-            .is_ok_and(|(_, adapter)| adapter.accepts_verify_token(word))
+    /// How notifications to an account come; nothing if there is no such account, or it takes none.
+    pub fn notifications(&self, (channel, account): (&str, &str)) -> Option<Notifications> {
+        self.0.accounts.pick(channel, Some(account)).ok()?.1.notifications()
+    }
+
+    /// The answer to the request by which a platform makes sure that an account's address is the hub's.
+    pub fn answer_to_challenge(
+        &self,
+        channel: &str,
+        account: &str,
+        query: &HashMap<String, String>,
+    ) -> Option<String> {
+        self.0.accounts.pick(channel, Some(account)).ok()?.1.answer_to_challenge(query)
     }
 }
 

@@ -46,6 +46,7 @@ use super::{
     },
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
+    receiver::Notifications,
 };
 use crate::{
     files::kept::Kept,
@@ -154,6 +155,9 @@ const BOT: Capabilities = Capabilities {
 /// The parser of Adaptive Cards shows five of a row where its host says nothing else (`hostConfig.actions.maxActions`).
 const BUTTONS: ButtonRules =
     ButtonRules { rows: 4, per_row: 5, in_all: 10, text: 40, data: 256, data_unit: Unit::Bytes, url: 512 };
+
+/// The longest activity, in bytes: those of Teams have 28 KB, and what its cards send back may be as much again.
+const MAX_ACTIVITY_BYTES: usize = 256 * 1024;
 
 const REACT: &str = "answer in the conversation: bots do not react on Teams";
 const PIN: &str = "ask somebody in the conversation: bots do not pin on Teams";
@@ -307,6 +311,10 @@ impl Sender for Teams {
 
 #[async_trait]
 impl Receiver for Teams {
+    fn notifications(&self) -> Option<Notifications> {
+        Some(Notifications { proof_header: "authorization", max_bytes: MAX_ACTIVITY_BYTES })
+    }
+
     async fn admits_callback(&self, authorization: &str) -> Result<(), CallbackRefused> {
         self.client.vouches(&self.believer, authorization).await
     }

@@ -22,7 +22,7 @@ mod scenarios;
 pub mod status;
 mod target;
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
 use gatepost_chunk::Unit;
@@ -42,6 +42,7 @@ use super::{
     capabilities::{ButtonRules, DeliveryMode, PollRules},
     http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    receiver::Notifications,
 };
 use crate::{
     files::kept::Kept,
@@ -163,6 +164,12 @@ const HYBRID: Capabilities = Capabilities {
 
 /// For an Evolution API, whose own limit is lower.
 const EVOLUTION_LIMIT: usize = 4000;
+
+/// The longest notification, in bytes: webhooks' payloads have 3 MB at most
+/// (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started>).
+const MAX_NOTIFICATION_BYTES: usize = 3 * 1024 * 1024;
+/// The longest challenge that is given back. Meta's have ten digits.
+const MAX_CHALLENGE_BYTES: usize = 128;
 
 /// A way to WhatsApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -452,6 +459,11 @@ impl Sender for WhatsApp {
 
 #[async_trait]
 impl Receiver for WhatsApp {
+    fn notifications(&self) -> Option<Notifications> {
+        self.endpoint.as_ref()?;
+        Some(Notifications { proof_header: "x-hub-signature-256", max_bytes: MAX_NOTIFICATION_BYTES })
+    }
+
     async fn admits_callback(&self, signature: &str) -> Result<(), CallbackRefused> {
         self.endpoint.as_ref().ok_or(CallbackRefused::Nobody)?;
         if status::is_signature(signature) { Ok(()) } else { Err(CallbackRefused::Signature) }
@@ -478,11 +490,16 @@ impl Receiver for WhatsApp {
         Ok(notices.into_iter().filter_map(|notice| notice.told(may_go)).collect())
     }
 
-    fn accepts_verify_token(&self, word: &str) -> bool {
-        let is_it = |endpoint: &CallbackEndpoint| {
-            // Not how far they are alike.
-            Digest::of(endpoint.verify.now().expose().as_bytes()) == Digest::of(word.as_bytes())
-        };
-        self.endpoint.as_ref().is_some_and(is_it)
+    /// Meta's question is a `hub.challenge` beside the word that both know
+    /// (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started>).
+    fn answer_to_challenge(&self, query: &HashMap<String, String>) -> Option<String> {
+        let value = |name: &str| query.get(name).map_or("", String::as_str);
+        let (challenge, word) = (value("hub.challenge"), value("hub.verify_token"));
+        let is_challenge =
+            challenge.len() <= MAX_CHALLENGE_BYTES && challenge.bytes().all(|b| b.is_ascii_alphanumeric());
+        // Digests are compared: the time says nothing of how far the words agree.
+        let agreed = Digest::of(self.endpoint.as_ref()?.verify.now().expose().as_bytes());
+        (value("hub.mode") == "subscribe" && is_challenge && Digest::of(word.as_bytes()) == agreed)
+            .then(|| challenge.to_owned())
     }
 }

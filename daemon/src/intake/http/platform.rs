@@ -1,10 +1,8 @@
-//! What a platform tells of its own accord: WhatsApp's Cloud API, of messages that it was given
-//! (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started>), and Teams, of files that were accepted
-//! (<https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication#connector-to-bot>).
+//! Notifications of platforms, for every channel whose account takes some: `/v1/platform/{channel}/{account}`.
 //!
-//! Whoever comes here has no token of the hub's. Each notification is signed, by a secret or with a token of the platform's
-//! own, and WhatsApp is shown by a word that both know that the address is the hub's; whatever is neither gets the same short
-//! answer, whichever account it names.
+//! A platform has no token of the hub's. The account says which header proves who sends a notification
+//! ([`Notifications`](crate::channels::receiver::Notifications)), and answers the request by which a platform makes sure that
+//! the address is the hub's. Whatever proves nothing gets the same short answer, whichever account it names.
 
 use std::{collections::HashMap, time::Duration};
 
@@ -13,7 +11,7 @@ use axum::{
     extract::{Path, Query, Request, State},
     http::{
         HeaderValue, StatusCode,
-        header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER},
+        header::{CONTENT_TYPE, RETRY_AFTER},
     },
     response::{IntoResponse as _, Response},
 };
@@ -25,143 +23,103 @@ use super::{
 };
 use crate::message::refusal::{Code, Refusal};
 
-/// The longest notification, in bytes: webhooks' payloads have 3 MB at most (same page).
-const MAX_BODY: usize = 3 * 1024 * 1024;
-/// For all of one.
-const BODY: Duration = Duration::from_secs(20);
+/// For all of a notification's body.
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Notifications that are read at once.
 pub(super) const AT_ONCE: usize = 8;
-/// The longest challenge that is given back, in bytes. Meta's have ten digits.
-const MAX_CHALLENGE: usize = 128;
 
-/// The longest activity, in bytes: those of Teams have 28 KB, and what its cards send back may be as much again.
-const MAX_ACTIVITY: usize = 256 * 1024;
-
-const CHANNEL: &str = "whatsapp";
-const TEAMS: &str = "teams";
-
-/// Shows Meta that the address is the hub's.
+/// Shows a platform that the address is the hub's: answers the challenge of an account's platform (WhatsApp's has one).
 #[utoipa::path(
     get,
-    path = "/v1/platform/whatsapp/{account}",
+    path = "/v1/platform/{channel}/{account}",
     security(()),
     params(
+        ("channel" = String, Path, description = "The channel."),
         ("account" = String, Path, description = "The account of the channel."),
-        ("hub.mode" = Option<String>, Query, description = "`subscribe`."),
-        ("hub.verify_token" = Option<String>, Query, description = "The word that both know."),
-        ("hub.challenge" = Option<String>, Query, description = "What is given back."),
+        ("hub.mode" = Option<String>, Query, description = "WhatsApp: `subscribe`."),
+        ("hub.verify_token" = Option<String>, Query, description = "WhatsApp: the word that both know."),
+        ("hub.challenge" = Option<String>, Query, description = "WhatsApp: what is given back."),
     ),
     responses(
-        (status = OK, body = String, content_type = "text/plain", description = "The challenge."),
+        (status = OK, body = String, content_type = "text/plain", description = "The answer to the challenge."),
         (status = BAD_REQUEST, body = String, content_type = "text/plain", description = "It cannot be read."),
-        (status = FORBIDDEN, description = "The word is another."),
+        (status = FORBIDDEN, description = "It proves nothing, or the account's platform asks nothing of this kind."),
     )
 )]
 pub(super) async fn verify(
     State(endpoint): State<Endpoint>,
-    Path(account): Path<String>,
-    Query(asked): Query<HashMap<String, String>>,
+    Path((channel, account)): Path<(String, String)>,
+    Query(query): Query<HashMap<String, String>>,
 ) -> Response {
-    let said = |name: &str| asked.get(name).map_or("", String::as_str);
-    let challenge = said("hub.challenge");
-    let fits = challenge.len() <= MAX_CHALLENGE && challenge.bytes().all(|b| b.is_ascii_alphanumeric());
-    let agrees = endpoint.pipeline().accepts_verify_token(CHANNEL, &account, said("hub.verify_token"));
-    if said("hub.mode") == "subscribe" && fits && agrees {
-        return ([(CONTENT_TYPE, "text/plain")], challenge.to_owned()).into_response();
+    match endpoint.pipeline().answer_to_challenge(&channel, &account, &query) {
+        Some(answer) => ([(CONTENT_TYPE, "text/plain")], answer).into_response(),
+        None => StatusCode::FORBIDDEN.into_response(),
     }
-    StatusCode::FORBIDDEN.into_response()
 }
 
-/// Takes what Meta tells of messages that it was given. Anything but 200 it tells again, for days.
+/// Takes a notification of an account's platform, as it came: WhatsApp's Cloud API tells what became of messages, signed with
+/// the app's secret in `X-Hub-Signature-256`; the Bot Connector tells a Teams bot who accepted a file, with its own token in
+/// `Authorization`. Platforms send a notification again unless the answer is 200.
 #[utoipa::path(
     post,
-    path = "/v1/platform/whatsapp/{account}",
+    path = "/v1/platform/{channel}/{account}",
     security(()),
     params(
+        ("channel" = String, Path, description = "The channel."),
         ("account" = String, Path, description = "The account of the channel."),
-        ("X-Hub-Signature-256" = Option<String>, Header, description = "Of the body, with the app's secret."),
+        ("X-Hub-Signature-256" = Option<String>, Header, description = "WhatsApp: of the body, with the app's secret."),
+        ("Authorization" = Option<String>, Header, description = "Teams: `Bearer`, and the Connector's own token."),
     ),
-    request_body(content = Object, description = "A notification, as Meta has it."),
+    request_body(content = Object, description = "A notification, as the platform has it."),
     responses(
         (status = OK, description = "It was taken."),
         (status = BAD_REQUEST, description = "It cannot be read.", content(
             (Problem = "application/problem+json"),
             (String = "text/plain"),
         )),
-        (status = UNAUTHORIZED, description = "It is not signed with the app's secret."),
-        Refused<502>,
-        Refused<503>,
-    )
-)]
-pub(super) async fn tell(
-    State(endpoint): State<Endpoint>,
-    Path(account): Path<String>,
-    request: Request,
-) -> Response {
-    let (head, body) = request.into_parts();
-    let signature = head.headers.get("x-hub-signature-256").and_then(|value| value.to_str().ok());
-    let Some(signature) = signature.map(str::to_owned) else {
-        return StatusCode::UNAUTHORIZED.into_response();
-    };
-    taken(&endpoint, (CHANNEL, &account), &signature, body, MAX_BODY).await
-}
-
-/// Takes an activity of the Bot Connector for a bot, as it came: from Microsoft, or passed on with its `Authorization` by the
-/// bridge whose address Microsoft has. What becomes of files that were offered is taken from it; all else is the bridge's.
-#[utoipa::path(
-    post,
-    path = "/v1/platform/teams/{account}",
-    security(()),
-    params(
-        ("account" = String, Path, description = "The account of the channel."),
-        ("Authorization" = Option<String>, Header, description = "`Bearer`, and the Connector's own token."),
-    ),
-    request_body(content = Object, description = "An activity, as the Bot Connector has it."),
-    responses(
-        (status = OK, description = "It was taken."),
-        (status = BAD_REQUEST, description = "It cannot be read.", content(
-            (Problem = "application/problem+json"),
-            (String = "text/plain"),
-        )),
-        (status = UNAUTHORIZED, description = "It has no token of the Connector's for this bot."),
+        (status = UNAUTHORIZED, description = "It is not proved to be the platform's, or no account takes it."),
+        Refused<413>,
         Refused<429>,
         Refused<502>,
         Refused<503>,
     )
 )]
-pub(super) async fn act(
+pub(super) async fn notify(
     State(endpoint): State<Endpoint>,
-    Path(account): Path<String>,
+    Path((channel, account)): Path<(String, String)>,
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
-    let authorization = head.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
-    let Some(authorization) = authorization.map(str::to_owned) else {
+    let account = (channel.as_str(), account.as_str());
+    let Some(expected) = endpoint.pipeline().notifications(account) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    taken(&endpoint, (TEAMS, &account), &authorization, body, MAX_ACTIVITY).await
+    let proof = head.headers.get(expected.proof_header).and_then(|value| value.to_str().ok());
+    let Some(proof) = proof.map(str::to_owned) else {
+        return StatusCode::UNAUTHORIZED.into_response();
+    };
+    take(&endpoint, account, &proof, body, expected.max_bytes).await
 }
 
-/// Reads a notification, and hands it to its account: not a byte of it unless there is such an account and the signature may be
-/// one.
-async fn taken(
+/// Reads a notification, and hands it to its account: not a byte of it unless the proof may be one.
+async fn take(
     endpoint: &Endpoint,
     (channel, account): (&str, &str),
-    signature: &str,
+    proof: &str,
     body: Body,
-    longest: usize,
+    max_bytes: usize,
 ) -> Response {
     let answer = |refusal: &Refusal| match refusal.code {
         Code::Unauthorized => StatusCode::UNAUTHORIZED.into_response(),
         _ => problem::response(refusal),
     };
-    // Who judged the signature also reads what it is of.
+    // Who checks the proof also reads what it is of.
     let pipeline = endpoint.pipeline();
-    if let Err(refusal) = pipeline.admits_callback(channel, account, signature).await {
+    if let Err(refusal) = pipeline.admits_callback(channel, account, proof).await {
         return answer(&refusal);
     }
     let Ok(_reading) = endpoint.0.notifications.try_acquire() else { return crowded(endpoint) };
-    let body = match server::read(body, longest, BODY).await {
+    let body = match server::read(body, max_bytes, BODY_TIMEOUT).await {
         Ok(body) => body,
         // Platforms tell it again.
         Err(Unread::OverBudget) => return crowded(endpoint),
@@ -170,7 +128,7 @@ async fn taken(
             return problem::response(&refusal);
         }
     };
-    match pipeline.read_callback(channel, account, signature, &body).await {
+    match pipeline.read_callback(channel, account, proof, &body).await {
         Ok(_) => StatusCode::OK.into_response(),
         Err(refusal) => answer(&refusal),
     }

@@ -182,11 +182,19 @@ async fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_wo
     let endpoint =
         CallbackEndpoint { app: Secret::from("app secret").into(), verify: Secret::from("a word").into() };
     let whatsapp = WhatsApp { endpoint: Some(endpoint), ..cloud(1, &files) };
-    assert!(
-        whatsapp.accepts_verify_token("a word")
-            && !whatsapp.accepts_verify_token("")
-            && !whatsapp.accepts_verify_token("another")
-    );
+    let query = |mode: &str, word: &str, challenge: &str| {
+        [("hub.mode", mode), ("hub.verify_token", word), ("hub.challenge", challenge)]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .into()
+    };
+    let answer =
+        |mode: &str, word: &str, challenge: &str| whatsapp.answer_to_challenge(&query(mode, word, challenge));
+    assert_eq!(answer("subscribe", "a word", "1158201444"), Some("1158201444".into()));
+    assert_eq!(answer("subscribe", "", "1158201444"), None);
+    assert_eq!(answer("subscribe", "another", "1158201444"), None);
+    assert_eq!(answer("unsubscribe", "a word", "1158201444"), None);
+    assert_eq!(answer("subscribe", "a word", "<script>"), None);
+    assert_eq!(answer("subscribe", "a word", &"1".repeat(129)), None);
     let told = |state: &str, key: &str| {
         let status = json!({"id": "wamid.1", "status": state, "biz_opaque_callback_data": key,
             "errors": [{"code": 131_026, "title": "Undeliverable"}]});
@@ -221,7 +229,7 @@ async fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_wo
     }
     let others = told("delivered", "somebody else's");
     assert_eq!(whatsapp.read_callback(&signed(&others), others.as_bytes()).await, Ok(vec![]));
-    assert!(!cloud(1, &files).accepts_verify_token(""));
+    assert_eq!(cloud(1, &files).answer_to_challenge(&query("subscribe", "", "1")), None);
 }
 
 #[test]
