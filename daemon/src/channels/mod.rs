@@ -5,7 +5,7 @@
 //! that request. Between the two the request is stored, in an [`envelope`], hashed into the approval document and shown to a
 //! person; that is why they are apart, and why `deliver` must not change what it is given. What it hears is its [`Receiver`].
 //!
-//! A new channel is a file or folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
+//! A new channel is a folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
 //! takes messages in [`limits`]; what its platform says in each case stands in a contract, by which all are tested alike.
 //! One that speaks HTTP does so by [`http`], which reads the platform's limits from its answers.
 
