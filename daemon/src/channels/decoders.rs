@@ -7,9 +7,8 @@
 use serde_json::Value;
 
 use super::{
-    Failure, discord, googlechat,
-    http::{Answer, Reader, Verdict},
-    imessage,
+    Failure, discord, googlechat, imessage,
+    kit::http::{Answer, Reader, Verdict},
     limits::Scope,
     matrix, ntfy, signal, slack, teams, telegram, webhook, whatsapp,
 };

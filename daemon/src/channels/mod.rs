@@ -7,14 +7,12 @@
 //!
 //! A new channel is a folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
 //! takes messages in [`limits`]; what its platform says in each case stands in a contract, by which all are tested alike.
-//! One that speaks HTTP does so by [`http`], which reads the platform's limits from its answers.
+//! What several channels share is in [`kit`]: one that speaks HTTP does so by [`kit::http`], which reads the platform's limits from its answers.
 
 pub mod account;
 pub mod attempt;
 pub mod callback;
 pub mod capabilities;
-#[cfg(test)]
-pub(crate) mod contract;
 pub mod decoders;
 pub mod discord;
 pub mod email;
@@ -23,31 +21,25 @@ pub mod fingerprint;
 pub mod formats;
 pub mod googlechat;
 pub mod guide;
-pub mod history;
-pub mod http;
 pub mod hub_handle;
 pub mod identity;
 pub mod imessage;
+pub mod kit;
 pub mod limits;
 pub mod local;
 pub mod located;
-mod mailbox;
 pub mod matrix;
 pub mod ntfy;
-mod phone;
 pub mod rate_hints;
 pub mod receiver;
 pub mod registry;
-pub mod removals;
-#[cfg(test)]
-mod sample;
 pub mod sender;
 pub mod signal;
 pub mod slack;
-#[cfg(test)]
-mod small;
 pub mod teams;
 pub mod telegram;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod webhook;
 pub mod whatsapp;
 
@@ -156,7 +148,7 @@ pub enum Redelivery {
 
 impl Redelivery {
     /// Of what is seen once however often it is done: a reaction, a pin, an edit, a deletion. Platforms set no bound; after
-    /// an hour somebody else may have changed it, and doing it again would undo that. Of a removal, [`removals`] knows what
+    /// an hour somebody else may have changed it, and doing it again would undo that. Of a removal, [`kit::removals`] knows what
     /// a platform's second answer means.
     pub const SEEN_ONCE: Self = Self::Keyed(Duration::from_hours(1));
 }

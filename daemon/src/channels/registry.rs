@@ -2,6 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
+#[cfg(test)]
+use super::testing::contract::Contract;
 use super::{
     Adapter,
     account::{OpenError, Opening},
@@ -20,6 +22,9 @@ pub struct Kind {
     pub setup: &'static str,
     /// Opens an account.
     pub open: fn(Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError>,
+    /// What its platform says in each case, by which it is tested as all are.
+    #[cfg(test)]
+    pub(super) contracts: &'static [Contract],
 }
 
 /// A channel by the name of its folder, where its `SETUP.md` is.
@@ -30,6 +35,8 @@ macro_rules! channel {
             keys: $name::KEYS,
             setup: include_str!(concat!(stringify!($name), "/SETUP.md")),
             open: $name::open,
+            #[cfg(test)]
+            contracts: $name::contract::CONTRACTS,
         }
     };
 }

@@ -8,7 +8,7 @@ use arbitrary::Arbitrary;
 use gatepost::{
     channels::{
         decoders::{DECODERS, imsg_line},
-        http::{Answer, Reader, Verdict, quota},
+        kit::http::{Answer, Reader, Verdict, quota},
     },
     settings::secret::Secret,
 };

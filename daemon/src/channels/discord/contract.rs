@@ -2,9 +2,11 @@
 
 use crate::{
     channels::{
-        contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Script, usual},
         discord::Step,
-        http::mock::Reply,
+        testing::{
+            contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Script, usual},
+            http::Reply,
+        },
     },
     message::action::Action,
 };

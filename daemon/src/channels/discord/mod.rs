@@ -50,9 +50,9 @@ use super::{
     OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, FormRules, PollRules, SelectRules},
-    http::{base::Base, token::Token},
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,

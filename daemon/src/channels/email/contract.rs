@@ -1,7 +1,7 @@
 //! What a mail server says in each case of the contract.
 
 use super::mock::{AUTHORITY, Step};
-use crate::channels::contract::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
+use crate::channels::testing::contract::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
 
 /// Of an account.
 pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {

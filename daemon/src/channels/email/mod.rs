@@ -33,9 +33,8 @@ use super::{
     Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
     Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    http::token::Token,
     identity::Spelling,
-    mailbox,
+    kit::{http::token::Token, mailbox},
 };
 use crate::{
     files::kept::Kept,

@@ -1,9 +1,9 @@
 //! What Google Chat says in each case of the contract, to an app and to a webhook.
 
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };

@@ -34,11 +34,11 @@ use super::{
     PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules},
-    http::{
+    identity::Spelling,
+    kit::http::{
         base::{Base, without_query},
         token::Token,
     },
-    identity::Spelling,
 };
 use crate::{
     message::action::Action,

@@ -1,9 +1,9 @@
 //! What stands between the hub and Messages says in each case of the contract: a BlueBubbles server, or the program imsg.
 
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, NOT_TOLD, Scene, UNCLAIMED, plays, stage::Script, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };

@@ -37,8 +37,8 @@ use super::{
     OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::DeliveryMode,
-    http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,

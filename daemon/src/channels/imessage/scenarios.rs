@@ -3,15 +3,15 @@
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
 use super::{Bridge, IMessage, Imsg, KEYS, PLAIN, PRIVATE, Program, REMOTE, Server, Settings};
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Attempt, Failure, OutgoingPart, PartKey, Redelivery,
-        http::{
-            base::Base,
-            mock::{Mock, Reply, body, http},
+        kit::http::base::Base,
+        testing::{
+            http::{Mock, Reply, body, http},
+            sample::{Files, key, op, outgoing, part},
         },
-        sample::{Files, key, op, outgoing, part},
     },
     message::{
         action::Action,

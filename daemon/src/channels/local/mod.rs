@@ -4,6 +4,9 @@
 //! with `gatepost local read`. The part's key is unique there, so a second delivery changes nothing. A file that arrives
 //! stays among the hub's files, under its hash, as long as its row.
 
+#[cfg(test)]
+pub(super) mod contract;
+
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;

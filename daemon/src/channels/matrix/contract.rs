@@ -1,9 +1,9 @@
 //! What a homeserver says in each case of the contract.
 
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };

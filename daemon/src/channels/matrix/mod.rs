@@ -33,8 +33,8 @@ use super::{
     OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::PollRules,
-    http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{base::Base, token::Token},
     sender::members,
 };
 use crate::{
@@ -346,10 +346,10 @@ fn relation(thread: Option<&str>, reply_to: Option<&str>) -> Option<Value> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channels::sample::AsJson as _;
+    use crate::channels::testing::sample::AsJson as _;
     use crate::channels::{
         matrix::scenarios::{matrix, outgoing},
-        sample::{marked, part},
+        testing::sample::{marked, part},
     };
 
     #[test]
@@ -381,7 +381,7 @@ mod tests {
         assert_eq!(content["body"], "It was [Spoiler].");
         assert_eq!(content["formatted_body"], "<p>It was <span data-mx-spoiler>the butler</span>.</p>");
         let operation = crate::message::operation::Operation::Edit { message: "$e".into() };
-        let op = matrix.composed_operation(&crate::channels::sample::op(
+        let op = matrix.composed_operation(&crate::channels::testing::sample::op(
             "!room:hub.test",
             &operation,
             Some(&parts[0]),

@@ -3,6 +3,11 @@
 //! Published as JSON (<https://docs.ntfy.sh/publish/#publish-as-json>): the message's first line is the title, silent is the
 //! lowest priority. A server knows nothing of a message that comes again, so a lost answer is unknown, as the trait has it where nothing else is said.
 
+#[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
+mod scenarios;
+
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -12,8 +17,8 @@ use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver, Refused,
     Sender, TargetError,
     account::{OpenError, Opening},
-    http::{Answer, Http, Reader, Silence, Verdict, base::Base, token::Token},
     identity::Spelling,
+    kit::http::{Answer, Http, Reader, Silence, Verdict, base::Base, token::Token},
     limits::Scope,
 };
 use crate::settings::{

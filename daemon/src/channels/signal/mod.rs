@@ -35,9 +35,9 @@ use super::{
     OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{DeliveryMode, PollRules},
-    http::base::Base,
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
+    kit::http::base::Base,
 };
 use crate::{
     files::kept::Kept,

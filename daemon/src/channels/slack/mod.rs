@@ -39,8 +39,8 @@ use super::{
     OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
-    http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,
@@ -255,13 +255,13 @@ impl Receiver for Slack {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channels::sample::AsJson as _;
+    use crate::channels::testing::sample::AsJson as _;
     use crate::message::operation::{Button, Extras, Press};
 
     #[test]
     fn a_text_a_card_and_buttons_have_fifty_blocks_together() {
         let slack = scenarios::slack(1);
-        let text = super::super::sample::part("Hello");
+        let text = crate::channels::testing::sample::part("Hello");
         let refusal = |dividers: usize| {
             let card = vec![serde_json::json!({ "type": "divider" }); dividers];
             let buttons = vec![vec![Button { text: "Yes".into(), press: Press::Data("y".into()) }]];

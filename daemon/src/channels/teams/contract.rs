@@ -1,9 +1,9 @@
 //! What Microsoft Teams says in each case of the contract, to a bot and to a workflow.
 
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };

@@ -40,12 +40,12 @@ use super::{
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
     capabilities::{ButtonRules, CardRules, PollRules},
-    http::{
+    hub_handle::HubHandle,
+    identity::{Identity, Spelling, Unidentified},
+    kit::http::{
         base::{Base, without_query},
         token::Token,
     },
-    hub_handle::HubHandle,
-    identity::{Identity, Spelling, Unidentified},
 };
 use crate::{
     files::kept::Kept,
@@ -334,11 +334,11 @@ impl Receiver for Teams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channels::sample::AsJson as _;
+    use crate::channels::testing::sample::AsJson as _;
 
     #[test]
     fn more_than_teams_takes_is_refused_before_anybody_is_asked() {
-        let (teams, text) = (scenarios::bot(1), super::super::sample::part("Hello"));
+        let (teams, text) = (scenarios::bot(1), crate::channels::testing::sample::part("Hello"));
         let refusal = |length: usize| {
             let block = serde_json::json!({ "type": "TextBlock", "text": "x".repeat(length) });
             let card = serde_json::json!({ "type": "AdaptiveCard", "version": "1.4", "body": [block] });
@@ -351,8 +351,8 @@ mod tests {
 
     #[test]
     fn the_largest_file_that_is_offered_gets_there_in_time() {
-        let slowest = super::super::http::Http::longest(BOT.files.as_ref().unwrap().max_size);
-        assert!(slowest < super::super::http::Http::longest(u64::MAX), "{slowest:?}");
+        let slowest = crate::channels::kit::http::Http::longest(BOT.files.as_ref().unwrap().max_size);
+        assert!(slowest < crate::channels::kit::http::Http::longest(u64::MAX), "{slowest:?}");
     }
 
     #[test]

@@ -32,8 +32,8 @@ use super::{
     OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, PollRules},
-    http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,
@@ -262,14 +262,14 @@ impl Receiver for Telegram {}
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channels::sample::AsJson as _;
+    use crate::channels::testing::sample::AsJson as _;
 
     #[test]
     fn a_topic_begins_at_no_message_and_its_name_is_bounded() {
         let telegram = scenarios::telegram(1, crate::settings::secret::Secret::from("1:a"));
         let refusal = |name: String, message: Option<String>| {
             let operation = Operation::Thread { name, message };
-            let asked = super::super::sample::op("-1001234567890", &operation, None);
+            let asked = crate::channels::testing::sample::op("-1001234567890", &operation, None);
             telegram.refusal(&telegram.composed_operation(&asked).unwrap())
         };
         assert_eq!(refusal("ä".repeat(128), None), None);
@@ -280,8 +280,9 @@ mod tests {
     #[test]
     fn an_edit_keeps_the_buttons_that_stand_under_the_message() {
         let telegram = scenarios::telegram(1, crate::settings::secret::Secret::from("1:a"));
-        let (text, operation) = (super::super::sample::part("New"), Operation::Edit { message: "5".into() });
-        let asked = super::super::sample::op("42", &operation, Some(&text));
+        let (text, operation) =
+            (crate::channels::testing::sample::part("New"), Operation::Edit { message: "5".into() });
+        let asked = crate::channels::testing::sample::op("42", &operation, Some(&text));
         let edit = telegram.composed_operation(&asked).unwrap();
         let keyboard = serde_json::json!({"inline_keyboard": [[{"text": "Yes", "callback_data": "y"}]]});
         let made =

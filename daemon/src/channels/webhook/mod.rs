@@ -8,6 +8,10 @@
 //! The request holds the Markdown beside the plain text, which may have in it what no reader sees. So an approver is shown
 //! the Markdown ([`Capabilities::source`]).
 
+#[cfg(test)]
+pub(super) mod contract;
+#[cfg(test)]
+mod scenarios;
 mod signature;
 
 use std::{sync::Arc, time::Duration};
@@ -21,8 +25,8 @@ use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    http::{Answer, Http, Reader, Silence, Verdict, base::Base},
     identity::Spelling,
+    kit::http::{Answer, Http, Reader, Silence, Verdict, base::Base},
     limits::Scope,
 };
 use crate::{

@@ -1,9 +1,9 @@
 //! What WhatsApp says in each case of the contract, by the Cloud API and by an Evolution API.
 
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Stage, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };

@@ -40,8 +40,8 @@ use super::{
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
     capabilities::{ButtonRules, DeliveryMode, PollRules},
-    http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,

@@ -9,12 +9,12 @@ use super::{
     deliveries::assert_ends,
     stage::{Script, Stage},
 };
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, DeliveryMode, OperationRequest, OutgoingPart, Redelivery,
         capabilities::{ButtonRules, FormRules, PollRules, SelectRules},
-        sample::{key, op, outgoing, part},
+        testing::sample::{key, op, outgoing, part},
     },
     message::{
         action::Action,

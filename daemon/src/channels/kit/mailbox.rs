@@ -20,7 +20,7 @@ const MAX_LABEL: usize = 63;
 /// without the signs by which servers route. The domain becomes lower case; the local part is the receiving server's business
 /// and stays as it is (§2.4). Quoted local parts and address literals are left out: they are rarer than the mistakes that look
 /// like them.
-pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
+pub(in crate::channels) fn canonical(address: &str) -> Result<String, &'static str> {
     let (local, domain) =
         address.rsplit_once('@').ok_or("an address has an @ in it, such as ada@example.org")?;
     if address.contains(['<', '>', '"', ',', ';', '(', ')', ':', '\\'])
@@ -90,7 +90,7 @@ const SAME_MAILBOXES: &[&[&str]] = &[
 
 /// Mailboxes whose entry of a `hold` list holds this one, too: the one that a tagged address leads to, Google's
 /// without dots, and all of them at the other domains of their provider.
-pub(super) fn held_with(address: &str) -> Vec<String> {
+pub(in crate::channels) fn held_with(address: &str) -> Vec<String> {
     let mut all = vec![address.to_owned()];
     all.extend(untagged(address));
     let undotted: Vec<String> = all.iter().filter_map(|mailbox| undotted(mailbox)).collect();
@@ -110,7 +110,7 @@ fn elsewhere(mailbox: &str) -> Vec<String> {
 }
 
 /// Labels of letters, digits and inner hyphens, RFC 5321 §4.1.2.
-pub(super) fn is_domain(name: &str) -> bool {
+pub(in crate::channels) fn is_domain(name: &str) -> bool {
     name.split('.').all(|label| {
         !label.is_empty()
             && label.len() <= MAX_LABEL
@@ -121,7 +121,7 @@ pub(super) fn is_domain(name: &str) -> bool {
 }
 
 /// A person's number or mailbox, for platforms that know people by either: `+` and its digits, or the mailbox in lower case.
-pub(super) fn or_number(text: &str) -> Result<String, &'static str> {
+pub(in crate::channels) fn or_number(text: &str) -> Result<String, &'static str> {
     const NO_NUMBER: &str = "write the number as it is dialled from abroad, such as +4915112345678, without a 0, an 8 or a carrier's code behind its country's";
     if let Some(number) = text.strip_prefix('+') {
         return phone::digits(number).map(|digits| format!("+{digits}")).ok_or(NO_NUMBER);

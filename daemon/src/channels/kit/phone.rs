@@ -48,7 +48,7 @@ const OPTIONAL: &[(&str, usize, char)] = &[("52", 2, '1'), ("54", 2, '9'), ("55"
 
 /// The digits of a number that begins with its country's code, without the `+`. Spaces, hyphens and pairs of brackets may stand
 /// between them; a `(0)` may not, nor the 0 for calls within the country.
-pub(super) fn digits(text: &str) -> Option<String> {
+pub(in crate::channels) fn digits(text: &str) -> Option<String> {
     let compact: String = text.chars().filter(|c| !matches!(c, ' ' | '-')).collect();
     let digits: String = compact.chars().filter(|c| !matches!(c, '(' | ')')).collect();
     let is_one = DIGITS.contains(&digits.len())
@@ -62,14 +62,14 @@ pub(super) fn digits(text: &str) -> Option<String> {
 }
 
 /// Whether Mexico's, Argentina's and Brazil's numbering plans have numbers of this form; of any other country, yes.
-pub(super) fn is_planned(digits: &str) -> bool {
+pub(in crate::channels) fn is_planned(digits: &str) -> bool {
     OPTIONAL.iter().find(|(code, ..)| digits.starts_with(code)).is_none_or(|(_, at, digit)| {
         digits.len() == 12 || digits.len() == 13 && digits[*at..].starts_with(*digit)
     })
 }
 
 /// The other form of a number that is dialled with and without a digit, if it may be such a number.
-pub(super) fn other_form(digits: &str) -> Option<String> {
+pub(in crate::channels) fn other_form(digits: &str) -> Option<String> {
     let (_, at, digit) = OPTIONAL.iter().find(|(code, ..)| digits.starts_with(code))?;
     let (head, rest) = digits.split_at_checked(*at)?;
     match digits.len() {

@@ -20,51 +20,51 @@ mod guides;
 pub(crate) mod identities;
 mod located;
 mod secrets;
-pub(super) mod small;
 pub(crate) mod spellings;
-pub(super) mod stage;
+pub(in crate::channels) mod stage;
 
 use std::sync::Arc;
 
-pub(super) use self::identities::Alike;
+pub(in crate::channels) use self::identities::Alike;
 use self::stage::{Script, Stage};
-use super::{Adapter, http::mock::Reply};
+use super::http::Reply;
+use crate::channels::{Adapter, registry::KINDS};
 use crate::message::action::Action;
 
 /// One way to one platform.
-pub(super) struct Contract {
+pub(in crate::channels) struct Contract {
     /// The channel's name.
-    pub(super) channel: &'static str,
+    pub(in crate::channels) channel: &'static str,
     /// Which of its ways, where it has several.
-    pub(super) way: &'static str,
+    pub(in crate::channels) way: &'static str,
     /// The table of an account whose platform stands on this stage.
-    pub(super) settings: fn(&Stage) -> String,
+    pub(in crate::channels) settings: fn(&Stage) -> String,
     /// A conversation, by its one spelling.
-    pub(super) address: &'static str,
+    pub(in crate::channels) address: &'static str,
     /// Addresses that are one person or place there, at least once; none where nobody can say which place it is.
-    pub(super) alike: &'static [Alike],
+    pub(in crate::channels) alike: &'static [Alike],
     /// What the platform answers first, once, when it is asked who somebody is.
-    pub(super) acquainted: &'static [Reply],
+    pub(in crate::channels) acquainted: &'static [Reply],
     /// The id of a message there.
-    pub(super) message: &'static str,
+    pub(in crate::channels) message: &'static str,
     /// The id of a person there.
-    pub(super) user: &'static str,
+    pub(in crate::channels) user: &'static str,
     /// The name and type of a file that it takes.
-    pub(super) file: (&'static str, &'static str),
+    pub(in crate::channels) file: (&'static str, &'static str),
     /// A card that it takes, as JSON; empty where it has none.
-    pub(super) card: &'static str,
+    pub(in crate::channels) card: &'static str,
     /// The content of its secret, at first and later; each has [`NEEDLE`] in it. None where it has no secret.
-    pub(super) secret: Option<fn(&Stage, Age) -> String>,
+    pub(in crate::channels) secret: Option<fn(&Stage, Age) -> String>,
     /// What happens in each case.
-    pub(super) scene: fn(Case) -> Scene,
+    pub(in crate::channels) scene: fn(Case) -> Scene,
 }
 
 /// In every secret, and in no error.
-pub(super) const NEEDLE: &str = "hush";
+pub(in crate::channels) const NEEDLE: &str = "hush";
 
 /// Which secret.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Age {
+pub(in crate::channels) enum Age {
     /// The one with which the account was opened.
     Old,
     /// The one that took its place.
@@ -73,7 +73,7 @@ pub(super) enum Age {
 
 /// What a platform does when a part comes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Case {
+pub(in crate::channels) enum Case {
     /// It takes it.
     Text,
     /// It takes so many.
@@ -121,7 +121,7 @@ pub(super) enum Case {
 }
 
 /// What happens in a case.
-pub(super) enum Scene {
+pub(in crate::channels) enum Scene {
     /// The platform follows a script, and the delivery ends so.
     Plays(Script, Ends),
     /// There is no such case, for this reason.
@@ -130,7 +130,7 @@ pub(super) enum Scene {
 
 /// How a delivery ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Ends {
+pub(in crate::channels) enum Ends {
     /// With this id; with any, where this is empty.
     Sent(&'static str),
     /// Not before seven seconds are over.
@@ -144,14 +144,14 @@ pub(super) enum Ends {
 }
 
 /// Why there is no such case where the capabilities have no such thing.
-pub(super) const UNCLAIMED: &str = "the way does not claim it";
+pub(in crate::channels) const UNCLAIMED: &str = "the way does not claim it";
 
 /// Why nobody is asked where a message is.
-pub(super) const NOT_TOLD: &str = "the platform answers no such question";
+pub(in crate::channels) const NOT_TOLD: &str = "the platform answers no such question";
 
 /// What most platforms with an HTTP interface do alike: `before` the message's own answer it gives these, and `sent` is its
 /// yes, by which the message has the id `id`.
-pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case) -> Scene {
+pub(in crate::channels) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case) -> Scene {
     const HALF: Reply = Reply::Says(200, "", r#"{"id":"#);
     let (own, ends): (Vec<Reply>, Ends) = match case {
         Case::Text => (vec![sent], Ends::Sent(id)),
@@ -177,7 +177,7 @@ pub(super) fn usual(before: &[Reply], sent: Reply, id: &'static str, case: Case)
 }
 
 /// A platform over HTTP follows a script.
-pub(super) fn plays(script: impl Into<Vec<Reply>>, ends: Ends) -> Scene {
+pub(in crate::channels) fn plays(script: impl Into<Vec<Reply>>, ends: Ends) -> Scene {
     Scene::Plays(Script::Http(script.into()), ends)
 }
 
@@ -188,21 +188,7 @@ pub(crate) fn accounts() -> impl Iterator<Item = (String, &'static str, Arc<dyn 
 
 /// The contracts of all channels.
 fn all() -> impl Iterator<Item = &'static Contract> {
-    [
-        small::CONTRACTS,
-        super::email::contract::CONTRACTS,
-        super::matrix::contract::CONTRACTS,
-        super::telegram::contract::CONTRACTS,
-        super::discord::contract::CONTRACTS,
-        super::slack::contract::CONTRACTS,
-        super::googlechat::contract::CONTRACTS,
-        super::teams::contract::CONTRACTS,
-        super::signal::contract::CONTRACTS,
-        super::whatsapp::contract::CONTRACTS,
-        super::imessage::contract::CONTRACTS,
-    ]
-    .into_iter()
-    .flatten()
+    KINDS.iter().flat_map(|kind| kind.contracts)
 }
 
 impl Contract {
@@ -214,7 +200,7 @@ impl Contract {
 
 #[test]
 fn every_channel_has_a_contract_and_none_is_for_a_channel_that_there_is_not() {
-    let names = &super::registry::NAMES;
+    let names = &crate::channels::registry::NAMES;
     for name in names.iter() {
         assert!(all().any(|contract| contract.channel == *name), "{name} has no contract");
     }

@@ -6,7 +6,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{
+use crate::channels::{
     Attempt, Delivered, ErasedSender, Failure, OperationRequest, OutgoingPart, PartKey, Redelivery, Refused,
     Source,
 };
@@ -21,21 +21,21 @@ use crate::{
 };
 
 /// A message's id, of 2026-11-23T12:00:00Z.
-pub(super) const MESSAGE_ID: &str = "m01a20846fe007000800000000000000a";
+pub(in crate::channels) const MESSAGE_ID: &str = "m01a20846fe007000800000000000000a";
 
 /// A part of plain text.
-pub(super) fn part(text: &str) -> Part {
+pub(in crate::channels) fn part(text: &str) -> Part {
     let units = text.encode_utf16().count();
     Part { text: text.into(), html: None, styles: vec![], units, shown: text.into(), preview: None }
 }
 
 /// A part with its markup.
-pub(super) fn marked(html: &str, text: &str) -> Part {
+pub(in crate::channels) fn marked(html: &str, text: &str) -> Part {
     Part { html: Some(html.into()), ..part(text) }
 }
 
 /// The only part of a message.
-pub(super) fn outgoing<'a>(address: &'a str, part: &'a Part) -> OutgoingPart<'a> {
+pub(in crate::channels) fn outgoing<'a>(address: &'a str, part: &'a Part) -> OutgoingPart<'a> {
     OutgoingPart {
         address,
         thread: None,
@@ -53,7 +53,7 @@ pub(super) fn outgoing<'a>(address: &'a str, part: &'a Part) -> OutgoingPart<'a>
 }
 
 /// An operation.
-pub(super) fn op<'a>(
+pub(in crate::channels) fn op<'a>(
     address: &'a str,
     operation: &'a Operation,
     part: Option<&'a Part>,
@@ -62,12 +62,12 @@ pub(super) fn op<'a>(
 }
 
 /// A part's key.
-pub(super) fn key() -> PartKey {
+pub(in crate::channels) fn key() -> PartKey {
     PartKey("00112233445566778899aabbccddeeff".into())
 }
 
 /// A file that nobody staged.
-pub(super) fn file(name: &str, kind: &str, bytes: &[u8]) -> Attachment {
+pub(in crate::channels) fn file(name: &str, kind: &str, bytes: &[u8]) -> Attachment {
     Attachment {
         sha256: Digest::of(bytes),
         name: name.into(),
@@ -81,21 +81,21 @@ pub(super) fn file(name: &str, kind: &str, bytes: &[u8]) -> Attachment {
 }
 
 /// Staged files, in a folder that lasts as long as this.
-pub(super) struct Files {
+pub(in crate::channels) struct Files {
     _folder: TempDir,
     store: Store,
 }
 
 impl Files {
     /// None yet.
-    pub(super) fn new() -> Self {
+    pub(in crate::channels) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
         Self { _folder: folder, store }
     }
 
     /// Stages one.
-    pub(super) fn add(&self, name: &str, kind: &str, bytes: &[u8]) -> Attachment {
+    pub(in crate::channels) fn add(&self, name: &str, kind: &str, bytes: &[u8]) -> Attachment {
         let file = file(name, kind, bytes);
         std::fs::create_dir_all(self.folder()).unwrap();
         std::fs::write(self.folder().join(file.sha256.to_string()), bytes).unwrap();
@@ -103,23 +103,23 @@ impl Files {
     }
 
     /// Where they are.
-    pub(super) fn folder(&self) -> std::path::PathBuf {
+    pub(in crate::channels) fn folder(&self) -> std::path::PathBuf {
         self.store.directory().join("files")
     }
 
     /// Takes them all away.
-    pub(super) fn clear(&self) {
+    pub(in crate::channels) fn clear(&self) {
         std::fs::remove_dir_all(self.folder()).unwrap();
     }
 
     /// Where an adapter reads them.
-    pub(super) fn kept(&self) -> Kept {
+    pub(in crate::channels) fn kept(&self) -> Kept {
         Kept::of(&self.store)
     }
 }
 
 /// What was composed, as JSON: `{"refused": why}` if nothing was.
-pub(super) fn json_of(made: Result<impl Serialize, Refused>) -> Value {
+pub(in crate::channels) fn json_of(made: Result<impl Serialize, Refused>) -> Value {
     match made {
         Ok(request) => json!(request),
         Err(Refused(why)) => json!({ "refused": why }),

@@ -5,10 +5,10 @@ use super::{
     deliveries::{assert_ends, scenes},
     stage::{Script, Stage},
 };
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::channels::{
     Failure,
-    sample::{key, outgoing, part},
+    testing::sample::{key, outgoing, part},
 };
 
 #[tokio::test]

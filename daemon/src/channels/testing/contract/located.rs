@@ -11,10 +11,10 @@ use super::{
     claims::{nowhere, operations},
     stage::Stage,
 };
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::channels::{
     Adapter, IdScope, Located, OperationRequest, OutgoingPart,
-    sample::{op, outgoing, part},
+    testing::sample::{op, outgoing, part},
 };
 
 const THREAD: &str = "1700000000123456789";

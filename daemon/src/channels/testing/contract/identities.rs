@@ -6,7 +6,7 @@ use super::{
     Contract, all,
     stage::{Script, Stage},
 };
-use crate::channels::{Adapter, http::mock::Reply, identity::Spelling};
+use crate::channels::{Adapter, identity::Spelling, testing::http::Reply};
 
 /// Addresses that are one person or place.
 pub(in crate::channels) struct Alike {

@@ -6,12 +6,14 @@ use super::{
     Case, Contract, Ends, NEEDLE, Scene, all,
     stage::{Script, Stage},
 };
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Failure, OutgoingPart, PartKey, formats,
-        http::mock::Reply,
-        sample::{key, op, outgoing, part},
+        testing::{
+            http::Reply,
+            sample::{key, op, outgoing, part},
+        },
     },
     message::operation::Operation,
     render,

@@ -8,8 +8,6 @@ pub mod base;
 pub mod granted;
 pub mod inlined;
 mod masked;
-#[cfg(test)]
-pub(super) mod mock;
 pub mod quota;
 pub mod reader;
 pub mod token;
@@ -23,7 +21,7 @@ use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
 
 use self::token::Token;
-use super::{
+use crate::channels::{
     Failure,
     limits::{Allowance, Scope},
     rate_hints,
@@ -249,12 +247,10 @@ impl Http {
 
 #[cfg(test)]
 mod tests {
-    use super::{
-        mock::{Mock, Reply},
-        *,
-    };
+    use super::*;
+    use crate::channels::testing::http::{self as mock, Mock, Reply};
     use crate::channels::{
-        http::reader::MAX_WORDS,
+        kit::http::reader::MAX_WORDS,
         limits::{Allowance, Scope},
     };
 

@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{Failure, PartKey};
+use crate::channels::{Failure, PartKey};
 
 /// Parts that are remembered: more than have lost an answer within the hour in which they are tried again.
 const MOST: usize = 512;

@@ -21,9 +21,9 @@ use crate::{
         account::Opening,
         discord::{self, Step},
         email,
-        http::mock::{Mock, Reply, http, nobody},
         hub_handle::{HubHandle, Unavailable},
         registry,
+        testing::http::{Mock, Reply, http, nobody},
     },
     message::{
         action::Action,
@@ -134,7 +134,7 @@ impl Stage {
 
     /// Stages a file.
     pub(super) fn stage(&self, name: &str, kind: &str, bytes: &[u8]) -> Attachment {
-        let file = crate::channels::sample::file(name, kind, bytes);
+        let file = crate::channels::testing::sample::file(name, kind, bytes);
         fs::create_dir_all(self.files()).unwrap();
         fs::write(self.files().join(Digest::of(bytes).to_string()), bytes).unwrap();
         file

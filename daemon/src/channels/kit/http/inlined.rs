@@ -73,7 +73,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::channels::http::mock::{Mock, Reply, http};
+    use crate::channels::testing::http::{Mock, Reply, http};
 
     #[tokio::test]
     async fn a_file_stands_in_the_body_as_base64_and_a_text_that_names_it_stays() {

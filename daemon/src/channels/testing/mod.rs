@@ -1,0 +1,11 @@
+//! What tests of channels stand on: a suite for all of them, what an adapter is handed, and a platform that follows a script.
+//!
+//! - [`contract`]: what every channel keeps, whichever platform is behind it;
+//! - `sample`: parts, operations and files;
+//! - `http`: a platform over HTTP.
+//!
+//! A platform that one channel alone has, such as a mail server, is played in that channel's own folder.
+
+pub(crate) mod contract;
+pub(super) mod http;
+pub(super) mod sample;
