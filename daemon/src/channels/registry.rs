@@ -7,8 +7,11 @@ use super::testing::contract::Contract;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    discord, email, googlechat, imessage, local, matrix, ntfy, signal, slack, teams, telegram, webhook,
-    whatsapp,
+    discord, email,
+    formats::Format,
+    googlechat, imessage,
+    limits::Limits,
+    local, matrix, ntfy, signal, slack, teams, telegram, webhook, whatsapp,
 };
 use crate::settings::Key;
 
@@ -18,6 +21,10 @@ pub struct Kind {
     pub name: &'static str,
     /// The keys of an account.
     pub keys: &'static [Key],
+    /// How its text looks.
+    pub format: Format,
+    /// How fast it takes messages.
+    pub limits: Limits,
     /// How an account is set up, from the steps at the platform on: its `SETUP.md`.
     pub setup: &'static str,
     /// Opens an account.
@@ -27,12 +34,14 @@ pub struct Kind {
     pub(super) contracts: &'static [Contract],
 }
 
-/// A channel by the name of its folder, where its `SETUP.md` is.
+/// A channel by the name of its folder, where its `profile.rs` and its `SETUP.md` are.
 macro_rules! channel {
     ($name:ident) => {
         Kind {
             name: stringify!($name),
-            keys: $name::KEYS,
+            keys: $name::profile::KEYS,
+            format: $name::profile::FORMAT,
+            limits: $name::profile::LIMITS,
             setup: include_str!(concat!(stringify!($name), "/SETUP.md")),
             open: $name::open,
             #[cfg(test)]

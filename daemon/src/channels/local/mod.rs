@@ -6,6 +6,7 @@
 
 #[cfg(test)]
 pub(super) mod contract;
+pub(super) mod profile;
 
 use std::{sync::Arc, time::Duration};
 
@@ -14,9 +15,10 @@ use rusqlite::params;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use self::profile::CAPABILITIES;
 use super::{
-    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
-    Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
+    Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
 };
@@ -25,28 +27,7 @@ use crate::{
     files::kept::Kept,
     message::attachment::Attachment,
     render::Flavour,
-    settings::{Key, example},
     store::{Store, StoreError, now_ms},
-};
-
-/// The keys of `[channels.local.ACCOUNT]`.
-pub const KEYS: &[Key] =
-    &[example("limit", "1500", "The most characters in one part. Without it, messages are not split.")
-        .no_identity()];
-
-const CAPABILITIES: Capabilities = Capabilities {
-    channel: "local",
-    threads: true,
-    replies: true,
-    address_hint: "a name: letters, digits, `-`, `_` and `.`, at most 64 of them",
-    files: Some(FileRules {
-        max_size: u64::MAX,
-        everywhere: None,
-        max_together: u64::MAX,
-        form: FileForm::Captioned,
-        kinds: &[],
-    }),
-    ..Capabilities::PLAIN
 };
 
 #[derive(Deserialize)]
@@ -144,7 +125,7 @@ impl Adapter for Local {
     }
 
     fn flavour(&self) -> Flavour {
-        Flavour { limit: self.limit, ..super::formats::LOCAL.flavour }
+        Flavour { limit: self.limit, ..profile::FORMAT.flavour }
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {

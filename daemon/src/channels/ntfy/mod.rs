@@ -5,6 +5,7 @@
 
 #[cfg(test)]
 pub(super) mod contract;
+pub(super) mod profile;
 #[cfg(test)]
 mod scenarios;
 
@@ -13,6 +14,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
+use self::profile::CAPABILITIES;
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver, Refused,
     Sender, TargetError,
@@ -21,24 +23,7 @@ use super::{
     kit::http::{Answer, Http, Reader, Silence, Verdict, base::Base, token::Token},
     limits::Scope,
 };
-use crate::settings::{
-    Key, example, key,
-    secret::{Secret, SecretSource},
-};
-
-/// `[channels.ntfy.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example("url", "\"https://ntfy.sh\"", "The server."),
-    example("token", "\"file:secrets/ntfy\"", "An access token, for topics that want one.").no_identity(),
-    key("priority", "3", "From 1 to 5, for what is not silent.").no_identity(),
-];
-
-const CAPABILITIES: Capabilities = Capabilities {
-    channel: "ntfy",
-    silent: true,
-    address_hint: "a topic: 1 to 64 letters, digits, dashes or underscores",
-    ..Capabilities::PLAIN
-};
+use crate::settings::secret::{Secret, SecretSource};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CAPABILITIES, Client, KEYS, Settings, Signal};
+use super::{CAPABILITIES, Client, Settings, Signal, profile::KEYS};
 use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{

@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn a_notification_reads_no_spoiler() {
         let document = crate::render::parse("**It** was ||the butler & co||.");
-        let parts = crate::render::render(&document, &crate::channels::formats::SLACK.flavour).unwrap();
+        let parts =
+            crate::render::render(&document, &crate::channels::slack::profile::FORMAT.flavour).unwrap();
         let message = compose(&outgoing(&parts[0]))["body"].clone();
         assert_eq!(message["text"], "It was (spoiler).");
         assert_eq!(message["blocks"][0]["text"]["text"], "*It* was (spoiler) the butler &amp; co.");

@@ -10,6 +10,7 @@
 
 #[cfg(test)]
 pub(super) mod contract;
+pub(super) mod profile;
 #[cfg(test)]
 mod scenarios;
 mod signature;
@@ -20,7 +21,10 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::signature::{MAX_OLD_SECRETS, Secrets};
+use self::{
+    profile::CAPABILITIES,
+    signature::{MAX_OLD_SECRETS, Secrets},
+};
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
     Redelivery, Refused, Sender, TargetError,
@@ -29,38 +33,10 @@ use super::{
     kit::http::{Answer, Http, Reader, Silence, Verdict, base::Base},
     limits::Scope,
 };
-use crate::{
-    message::MessageId,
-    settings::{Key, example, secret::SecretSource},
-};
-
-/// `[channels.webhook.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example("url", "\"https://example.org/hooks/gatepost\"", "Where messages are posted to."),
-    example(
-        "secret",
-        "\"file:secrets/webhook\"",
-        "What they are signed with, as Standard Webhooks has it: whsec_ and the base64 of 24 to 64 bytes. The receiver has the same.",
-    ).no_identity(),
-    example(
-        "old_secrets",
-        "[\"file:secrets/webhook-old\"]",
-        "Up to 4 more secrets, with which every message is signed too while receivers move to a new one.",
-    ).no_identity(),
-];
+use crate::{message::MessageId, settings::secret::SecretSource};
 
 /// The `type` of every body.
 const TYPE: &str = "message";
-
-const CAPABILITIES: Capabilities = Capabilities {
-    channel: "webhook",
-    threads: true,
-    replies: true,
-    silent: true,
-    source: true,
-    address_hint: "a name of 1 to 64 letters, digits, dots, dashes or underscores",
-    ..Capabilities::PLAIN
-};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -1,6 +1,6 @@
 //! Tests of whole scenarios with both ways to WhatsApp, which follow a script.
 
-use super::{CLOUD, EVOLUTION, Graph, HYBRID, Instance, KEYS, Settings, Template, WhatsApp};
+use super::{CLOUD, EVOLUTION, Graph, HYBRID, Instance, Settings, Template, WhatsApp, profile::KEYS};
 use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
