@@ -5,15 +5,16 @@
 //! that request. Between the two the request is stored, in an [`envelope`], hashed into the approval document and shown to a
 //! person; that is why they are apart, and why `deliver` must not change what it is given. What it hears is its [`Receiver`].
 //!
-//! A new channel is a folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
-//! takes messages in [`limits`]; what its platform says in each case stands in a contract, by which all are tested alike.
-//! What several channels share is in [`kit`]: one that speaks HTTP does so by [`kit::http`], which reads the platform's limits from its answers.
+//! A channel is a folder here, and a line in [`registry`]: its `profile` (keys of the configuration, capabilities, format and
+//! limits), its set-up guide, how it makes requests and performs them, and a contract, which says what its platform answers in
+//! each case and by which all are tested alike. `cargo xtask new-channel` begins one. What several channels share is in [`kit`]:
+//! one that speaks HTTP does so by [`kit::http`], which reads the platform's limits from its answers. The other modules
+//! here are what the rest of the hub knows of channels.
 
 pub mod account;
 pub mod attempt;
 pub mod callback;
 pub mod capabilities;
-pub mod decoders;
 pub mod discord;
 pub mod email;
 pub mod envelope;

@@ -7,11 +7,9 @@ use super::testing::contract::Contract;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    discord, email,
     formats::Format,
-    googlechat, imessage,
+    kit::http::Decode,
     limits::Limits,
-    local, matrix, ntfy, signal, slack, teams, telegram, webhook, whatsapp,
 };
 use crate::settings::Key;
 
@@ -29,6 +27,8 @@ pub struct Kind {
     pub setup: &'static str,
     /// Opens an account.
     pub open: fn(Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError>,
+    /// What the answers of its platform mean, by what was asked for: none if it is not asked over HTTP.
+    pub decoders: &'static [(&'static str, Decode)],
     /// What its platform says in each case, by which it is tested as all are.
     #[cfg(test)]
     pub(super) contracts: &'static [Contract],
@@ -39,13 +39,14 @@ macro_rules! channel {
     ($name:ident) => {
         Kind {
             name: stringify!($name),
-            keys: $name::profile::KEYS,
-            format: $name::profile::FORMAT,
-            limits: $name::profile::LIMITS,
+            keys: super::$name::profile::KEYS,
+            format: super::$name::profile::FORMAT,
+            limits: super::$name::profile::LIMITS,
             setup: include_str!(concat!(stringify!($name), "/SETUP.md")),
-            open: $name::open,
+            open: super::$name::open,
+            decoders: super::$name::DECODERS,
             #[cfg(test)]
-            contracts: $name::contract::CONTRACTS,
+            contracts: super::$name::contract::CONTRACTS,
         }
     };
 }
@@ -86,17 +87,3 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 /// closures of whoever reads it (rustc 1.95, E0391).
 pub static NAMES: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| KINDS.iter().map(|kind| kind.name).collect());
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_channel_has_its_own_setup_and_a_title() {
-        for kind in KINDS {
-            assert!(kind.setup.starts_with(&format!("# {}: ", kind.name)), "{}", kind.name);
-            assert!(kind.setup.contains(&format!("[channels.{}.", kind.name)), "{}", kind.name);
-            assert!(!kind.title().is_empty() && !kind.title().starts_with('#'), "{}", kind.title());
-        }
-    }
-}

@@ -51,7 +51,7 @@ use super::{
     account::{OpenError, Opening},
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
-    kit::http::{base::Base, token::Token},
+    kit::http::{Decode, base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,
@@ -95,6 +95,13 @@ struct Discord {
 fn bot_of(token: &str) -> String {
     token.split('.').next().unwrap_or(token).to_owned()
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("", |reader, answer| match answer.status.is_success() {
+        true => answer::made(&answer.body),
+        false => Err(answer::verdict(reader, answer)),
+    })];
 
 /// Opens an account. Connects to nothing.
 ///

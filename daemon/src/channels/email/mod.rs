@@ -18,6 +18,8 @@ pub(super) mod profile;
 mod request;
 #[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod spellings;
 mod submission;
 
 use std::{path::PathBuf, sync::Arc};
@@ -36,7 +38,10 @@ use super::{
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
-    kit::{http::token::Token, mailbox},
+    kit::{
+        http::{Decode, token::Token},
+        mailbox,
+    },
 };
 use crate::{
     files::kept::Kept,
@@ -70,6 +75,9 @@ struct Email {
     kept: Kept,
     submission: Submission,
 }
+
+/// It is asked by SMTP, and [`submission`] reads the replies.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {

@@ -36,6 +36,7 @@ use super::{
     account::{OpenError, Opening},
     identity::Spelling,
     kit::http::{
+        Answer, Decode, Reader, Verdict,
         base::{Base, without_query},
         token::Token,
     },
@@ -66,6 +67,19 @@ fn default_base() -> String {
 
 struct GoogleChat {
     client: Client,
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("app", |reader, answer| created(reader, answer, false)),
+    ("webhook", |reader, answer| created(reader, answer, true)),
+];
+
+fn created(reader: &Reader, answer: &Answer, webhook: bool) -> Result<String, Verdict> {
+    match answer.status.is_success() {
+        true => answer::created(&answer.body, false),
+        false => Err(answer::verdict(reader, answer, webhook)),
+    }
 }
 
 /// Opens an account. Connects to nothing.

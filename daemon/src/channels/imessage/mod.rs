@@ -20,12 +20,15 @@ mod request;
 mod rpc;
 #[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod spellings;
 mod target;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
+use serde_json::Value;
 
 use self::{
     bluebubbles::Server,
@@ -39,7 +42,7 @@ use super::{
     OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::{Identity, Spelling, Unidentified},
-    kit::http::{base::Base, token::Token},
+    kit::http::{Decode, base::Base, token::Token},
 };
 use crate::{files::kept::Kept, settings::secret::SecretSource};
 
@@ -78,6 +81,19 @@ enum Bridge {
 struct IMessage {
     bridge: Bridge,
     kept: Kept,
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("BlueBubbles", |reader, answer| match answer.status.is_success() {
+        true => answer::sent(&answer.body),
+        false => Err(answer::verdict(reader, answer)),
+    })];
+
+/// What a line of `imsg rpc` says to its first call, if it is an answer at all.
+pub fn imsg_line(line: &[u8]) -> Option<Result<Value, Failure>> {
+    let said = answer::line(line, 1)?;
+    Some(said.map_err(|error| imsg::classify(&error)))
 }
 
 /// Opens an account. Connects to nothing.

@@ -1,5 +1,6 @@
 //! What the hub's own inbox does in each case.
 
+use crate::channels::testing::contract::spellings::identities;
 use crate::channels::testing::contract::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
 
 pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
@@ -8,6 +9,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     settings: |_| "limit = 1500".into(),
     address: "kitchen",
     alike: &[Alike { identity: "kitchen", spelt: &["kitchen"], asked: &[] }],
+    spelt: || identities("[a-z][A-Za-z0-9_-]{1,20}"),
+    unknown: &[],
     acquainted: &[],
     message: "local:1",
     user: "ada",

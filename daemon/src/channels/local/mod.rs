@@ -21,6 +21,7 @@ use super::{
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
+    kit::http::Decode,
 };
 use crate::{
     clock::Time,
@@ -73,6 +74,9 @@ pub struct Arrived {
     #[schema(value_type = String)]
     pub at: Time,
 }
+
+/// Nobody is asked, so there is no answer.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[];
 
 /// Opens an account.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {

@@ -33,7 +33,7 @@ use super::{
     PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::{Identity, Spelling, Unidentified},
-    kit::http::{base::Base, token::Token},
+    kit::http::{Decode, base::Base, token::Token},
     sender::members,
 };
 use crate::{
@@ -95,6 +95,10 @@ fn user_of(token: &str) -> String {
         _ => token.to_owned(),
     }
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("send", answer::sent), ("upload", answer::uploaded)];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {

@@ -1,5 +1,6 @@
 //! What ntfy says in each case.
 
+use crate::channels::testing::contract::spellings::identities;
 use crate::channels::testing::{
     contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
     http::Reply,
@@ -14,6 +15,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     },
     address: "kitchen",
     alike: &[Alike { identity: "kitchen", spelt: &["kitchen"], asked: &[] }],
+    spelt: || identities("[a-z][A-Za-z0-9_-]{1,20}"),
+    unknown: &[],
     acquainted: &[],
     message: "hwQ2YpKdmg",
     user: "ada",

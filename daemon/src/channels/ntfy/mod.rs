@@ -20,7 +20,7 @@ use super::{
     Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
-    kit::http::{Answer, Http, Reader, Silence, Verdict, base::Base, token::Token},
+    kit::http::{Answer, Decode, Http, Reader, Silence, Verdict, base::Base, token::Token},
     limits::Scope,
 };
 use crate::settings::secret::{Secret, SecretSource};
@@ -48,6 +48,9 @@ struct Ntfy {
     url: Base,
     priority: u8,
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[("", decode)];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {

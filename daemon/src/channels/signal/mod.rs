@@ -21,6 +21,8 @@ mod reached;
 mod request;
 #[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod spellings;
 mod target;
 mod version;
 
@@ -40,7 +42,7 @@ use super::{
     account::{OpenError, Opening},
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
-    kit::http::base::Base,
+    kit::http::{Answer, Decode, Reader, Verdict, base::Base},
 };
 use crate::files::kept::Kept;
 
@@ -58,6 +60,16 @@ struct Signal {
     client: Client,
     account: String,
     kept: Kept,
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("person", |reader, answer| sent(reader, answer, false)),
+    ("group", |reader, answer| sent(reader, answer, true)),
+];
+
+fn sent(reader: &Reader, answer: &Answer, group: bool) -> Result<String, Verdict> {
+    classify::decode(reader, answer, "send", group).map(|result| result["timestamp"].to_string())
 }
 
 /// Opens an account. Connects to nothing.

@@ -39,7 +39,8 @@ use super::{
     OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::{Identity, Spelling, Unidentified},
-    kit::http::{base::Base, token::Token},
+    kit::http::{Decode, base::Base, token::Token},
+    limits::Scope,
 };
 use crate::{files::kept::Kept, settings::secret::SecretSource};
 
@@ -72,6 +73,13 @@ fn bot_of(token: &str) -> String {
         _ => token.to_owned(),
     }
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("", |reader, answer| match refusal::decode(reader, answer, Scope::Chat)? {
+        refusal::Outcome::Yes(said) => refusal::posted(&said),
+        refusal::Outcome::Already => Ok(String::new()),
+    })];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {

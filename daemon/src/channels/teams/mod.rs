@@ -46,6 +46,7 @@ use super::{
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{
+        self, Decode, Reader, Verdict,
         base::{Base, without_query},
         token::Token,
     },
@@ -94,6 +95,19 @@ struct Teams {
     kept: Kept,
     believer: Believer,
     transfer: FileTransfer,
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("bot", |reader, answer| sent(reader, answer, false)),
+    ("workflow", |reader, answer| sent(reader, answer, true)),
+];
+
+fn sent(reader: &Reader, answer: &http::Answer, webhook: bool) -> Result<String, Verdict> {
+    match answer.status.is_success() {
+        true => Ok(answer.body["id"].as_str().unwrap_or_default().to_owned()),
+        false => Err(answer::verdict(reader, answer, webhook)),
+    }
 }
 
 /// Opens an account. Connects to nothing.

@@ -36,7 +36,7 @@ use super::{
     Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::{Identity, Spelling, Unidentified},
-    kit::http::{base::Base, token::Token},
+    kit::http::{Answer, Decode, Reader, Verdict, base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,
@@ -69,6 +69,19 @@ struct Telegram {
 /// The bot that a token is of: its id stands before the colon, and stays when the token is revoked and made anew.
 fn bot_of(token: &str) -> String {
     token.split(':').next().unwrap_or(token).to_owned()
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("send", |reader, answer| made(reader, answer, false)),
+    ("open a topic", |reader, answer| made(reader, answer, true)),
+];
+
+fn made(reader: &Reader, answer: &Answer, topic: bool) -> Result<String, Verdict> {
+    match answer::result(answer.clone()) {
+        Ok(result) => answer::made(&result, topic, "1".into()),
+        Err(refused) => Err(refused.verdict(reader)),
+    }
 }
 
 /// Opens an account. Connects to nothing.

@@ -30,7 +30,7 @@ use super::{
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
-    kit::http::{Answer, Http, Reader, Silence, Verdict, base::Base},
+    kit::http::{Answer, Decode, Http, Reader, Silence, Verdict, base::Base},
     limits::Scope,
 };
 use crate::{message::MessageId, settings::secret::SecretSource};
@@ -78,6 +78,10 @@ struct Webhook {
     url: Base,
     secrets: Secrets,
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("", |reader, answer| decode(reader, answer, str::to_owned).map(Option::unwrap_or_default))];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {

@@ -20,6 +20,8 @@ pub(super) mod profile;
 mod request;
 #[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod spellings;
 pub mod status;
 mod target;
 
@@ -42,7 +44,7 @@ use super::{
     callback::{CallbackRefused, DeliveryStatus},
     capabilities::DeliveryMode,
     identity::{Identity, Spelling, Unidentified},
-    kit::http::{base::Base, token::Token},
+    kit::http::{Decode, base::Base, token::Token},
 };
 use crate::{files::kept::Kept, render::Flavour, settings::secret::SecretSource};
 
@@ -110,6 +112,15 @@ struct CallbackEndpoint {
     app: Token,
     verify: Token,
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("Cloud API", |reader, answer| match answer.status.is_success() {
+        true => codes::sent(&answer.body),
+        false => Err(codes::verdict(reader, answer)),
+    }),
+    ("Evolution API", |reader, answer| instance::refusals::decode(reader, "message/sendText", None, answer)),
+];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {

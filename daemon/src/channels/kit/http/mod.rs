@@ -13,7 +13,7 @@ pub mod reader;
 pub mod token;
 
 pub use masked::masked;
-pub use reader::{Reader, Verdict};
+pub use reader::{Decode, Reader, Verdict};
 
 use std::time::{Duration, SystemTime};
 

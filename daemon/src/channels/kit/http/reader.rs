@@ -41,6 +41,9 @@ pub enum Verdict {
     Token(String),
 }
 
+/// What an answer says: the id of what was made, or why there is none.
+pub type Decode = fn(&Reader, &Answer) -> Result<String, Verdict>;
+
 impl Verdict {
     /// On a question: whether it arrived does not matter, it is asked again.
     #[must_use]

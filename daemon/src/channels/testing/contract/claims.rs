@@ -70,7 +70,11 @@ async fn what_is_claimed_is_done_and_what_is_lacking_is_not() {
                 continue;
             }
             let Scene::Plays(script, ends) = (contract.scene)(Case::Operation(action)) else {
-                panic!("{what}: it is claimed, and the contract does not say how it goes")
+                panic!(
+                    "{what}: {} claims it: say in `scene` of {} what the platform answers",
+                    contract.file("profile.rs"),
+                    contract.file("contract.rs")
+                )
             };
             let stage = Stage::set(script);
             let adapter = stage.open(contract);
@@ -111,7 +115,8 @@ fn who_claims_files_says_how_one_goes_and_nobody_else_does() {
     for contract in all() {
         let claims = nowhere(contract).capabilities().files.is_some();
         let plays = matches!((contract.scene)(Case::File), Scene::Plays(..));
-        assert_eq!(claims, plays, "{}", contract.name());
+        let (profile, file) = (contract.file("profile.rs"), contract.file("contract.rs"));
+        assert_eq!(claims, plays, "{}: `files` of {profile}, and the case File of {file}", contract.name());
     }
 }
 
@@ -120,7 +125,13 @@ fn who_removes_says_what_a_second_removal_finds() {
     for contract in all() {
         let claims = nowhere(contract).capabilities().does(Action::Delete);
         let unclaimed = matches!((contract.scene)(Case::Removed), Scene::Never(UNCLAIMED));
-        assert_eq!(claims, !unclaimed, "{}", contract.name());
+        let (profile, file) = (contract.file("profile.rs"), contract.file("contract.rs"));
+        assert_eq!(
+            claims,
+            !unclaimed,
+            "{}: Delete in {profile}, and the case Removed of {file}",
+            contract.name()
+        );
     }
 }
 
@@ -286,8 +297,9 @@ fn what_is_within_the_bounds_stands_in_the_request_as_a_whole_and_beyond_them_no
         assert_eq!(
             can.cards.is_some(),
             !contract.card.is_empty(),
-            "{}: say which card it takes",
-            contract.name()
+            "{}: say in `card` of {} which card it takes",
+            contract.name(),
+            contract.file("contract.rs")
         );
         if let Some(rules) = &can.cards {
             let card: Value = serde_json::from_str(contract.card).unwrap();

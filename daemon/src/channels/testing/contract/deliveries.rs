@@ -94,7 +94,9 @@ async fn a_long_text_arrives_in_parts_none_of_which_is_over_the_limit() {
         let parts = render::render(&document, &flavour).unwrap();
         let most = flavour.limit.unwrap_or(usize::MAX);
         assert_eq!(parts.len() > 1, flavour.limit.is_some(), "{name}");
-        let Scene::Plays(script, ends) = (contract.scene)(Case::Parts(parts.len())) else { panic!("{name}") };
+        let Scene::Plays(script, ends) = (contract.scene)(Case::Parts(parts.len())) else {
+            panic!("{name}: say in `scene` of {} how {} parts go", contract.file("contract.rs"), parts.len())
+        };
         let stage = Stage::set(script);
         let adapter = stage.open(contract);
         let of = parts.len();

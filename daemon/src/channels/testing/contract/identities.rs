@@ -83,7 +83,12 @@ fn every_way_says_which_addresses_are_one() {
         let known = adapter.identity(&adapter.resolve(contract.address).unwrap());
         let has_none =
             known == Spelling::Ask && contract.channel == "teams" && contract.way == "by a workflow";
-        assert_eq!(has_none, contract.alike.is_empty(), "{name} names no address that has an identity");
+        assert_eq!(
+            has_none,
+            contract.alike.is_empty(),
+            "{name}: name in `alike` of {} an address that has an identity",
+            contract.file("contract.rs")
+        );
         for alike in contract.alike {
             for spelt in alike.spelt {
                 let spelling = adapter.identity(&adapter.resolve(spelt).unwrap());

@@ -1,7 +1,7 @@
 //! Addresses that are made, not listed: identities of each channel in any of the forms that a person or a program writes them in,
 //! forms that are nobody's address, and addresses that no spelling tells the identity of.
 //!
-//! Each channel must be here, so that a new one cannot do without.
+//! Each contract says how identities of its channel are made and spelt; here is what several of them are made of.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use proptest::{
 };
 
 use super::{
-    Contract, all,
+    all,
     stage::{Script, Stage},
 };
 use crate::channels::Adapter;
@@ -50,8 +50,8 @@ pub(crate) fn written() -> impl Iterator<Item = Written> {
             channel: contract.channel,
             account: stage.open(contract),
             _stage: stage,
-            spelt: spelt(contract),
-            unknown: unknown(contract),
+            spelt: of_any_kind((contract.spelt)()),
+            unknown: (!contract.unknown.is_empty()).then(|| any_of(contract.unknown)),
         }
     })
 }
@@ -96,12 +96,12 @@ pub(crate) fn disguise() -> impl Strategy<Value = Disguise> {
     (0..10_u8, any::<Index>()).prop_map(|(way, place)| Disguise(way, place))
 }
 
-fn same(same: impl IntoIterator<Item = String>) -> Spelt {
+pub(in crate::channels) fn same(same: impl IntoIterator<Item = String>) -> Spelt {
     Spelt { same: same.into_iter().collect(), held: Vec::new() }
 }
 
 /// Digits as people group them.
-fn grouped(digits: &str, signs: &[u8]) -> String {
+pub(in crate::channels) fn grouped(digits: &str, signs: &[u8]) -> String {
     let mut text = String::new();
     for (at, digit) in digits.chars().enumerate() {
         let sign = signs.get(at).map_or(0, |sign| sign % 5);
@@ -121,7 +121,7 @@ fn grouped(digits: &str, signs: &[u8]) -> String {
 }
 
 /// Each letter large or small.
-fn cased(text: &str, large: &[bool]) -> String {
+pub(in crate::channels) fn cased(text: &str, large: &[bool]) -> String {
     let letter = |(at, sign): (usize, char)| match large.get(at % large.len().max(1)) {
         Some(true) => sign.to_ascii_uppercase(),
         _ => sign.to_ascii_lowercase(),
@@ -129,16 +129,16 @@ fn cased(text: &str, large: &[bool]) -> String {
     text.chars().enumerate().map(letter).collect()
 }
 
-fn signs() -> impl Strategy<Value = Vec<u8>> {
+pub(in crate::channels) fn signs() -> impl Strategy<Value = Vec<u8>> {
     vec(any::<u8>(), 15)
 }
 
-fn letters() -> impl Strategy<Value = Vec<bool>> {
+pub(in crate::channels) fn letters() -> impl Strategy<Value = Vec<bool>> {
     vec(any::<bool>(), 16)
 }
 
 /// A number in its forms: those that are one, and those that may be.
-fn number() -> BoxedStrategy<(Vec<String>, Vec<String>)> {
+pub(in crate::channels) fn number() -> BoxedStrategy<(Vec<String>, Vec<String>)> {
     let both = |code: &str, at: usize, digit: char, local: String| {
         let short = format!("{code}{local}");
         let long = format!("{}{digit}{}", &short[..at], &short[at..]);
@@ -159,68 +159,12 @@ fn number() -> BoxedStrategy<(Vec<String>, Vec<String>)> {
     .boxed()
 }
 
-fn whatsapp() -> BoxedStrategy<Spelt> {
-    (number(), signs())
-        .prop_map(|((same, held), signs)| {
-            let forms = |digits: &String| {
-                [
-                    digits.clone(),
-                    format!("+{digits}"),
-                    format!("phone:+{digits}"),
-                    format!("{digits}@s.whatsapp.net"),
-                    format!("+{}", grouped(digits, &signs)),
-                ]
-            };
-            Spelt { same: same.iter().flat_map(forms).collect(), held: held.iter().flat_map(forms).collect() }
-        })
-        .boxed()
-}
-
-fn imessage() -> BoxedStrategy<Spelt> {
-    const SERVICES: [&str; 6] = ["any;-;", "iMessage;-;", "SMS;-;", "RCS;-;", "any;+;", "SMS;+;"];
-    fn everywhere(handle: &str) -> impl Iterator<Item = String> {
-        SERVICES.iter().map(move |service| format!("{service}{handle}"))
-    }
-    let numbers = (number(), signs()).prop_map(|((mut same, mut held), signs)| {
-        // Of two forms each is a handle of its own.
-        held.extend(same.split_off(1));
-        let forms = |digits: &String| {
-            let handle = format!("+{digits}");
-            let grouped = format!("+{}", grouped(digits, &signs));
-            everywhere(&handle)
-                .chain([handle.clone(), format!("phone:{handle}"), grouped])
-                .collect::<Vec<_>>()
-        };
-        Spelt { same: same.iter().flat_map(forms).collect(), held: held.iter().flat_map(forms).collect() }
-    });
-    let mailboxes = (mailbox(), "[a-z0-9]{1,5}", letters()).prop_map(|((local, domain), tag, large)| {
-        let (plain, tagged) = (format!("{local}@{domain}"), format!("{local}+{tag}@{domain}"));
-        let forms = |one: &str| {
-            let cased = cased(one, &large);
-            everywhere(one)
-                .chain(everywhere(&cased))
-                .chain([one.to_owned(), cased.clone()])
-                .collect::<Vec<_>>()
-        };
-        Spelt { same: forms(&plain), held: forms(&tagged) }
-    });
-    let providers =
-        (prop_oneof![at_google(), at_a_provider()], letters()).prop_map(|((one, held), large)| {
-            let cased = cased(&one, &large);
-            let held = held.iter().flat_map(|other| everywhere(other).chain([other.clone()])).collect();
-            Spelt { same: everywhere(&one).chain([one.clone(), cased]).collect(), held }
-        });
-    let groups = prop_oneof!["chat[1-9][0-9]{5,17}", "[0-9a-f]{32}"]
-        .prop_map(|id| same(["any", "iMessage", "SMS", "RCS"].map(|service| format!("{service};+;{id}"))));
-    prop_oneof![3 => numbers, 3 => mailboxes, 2 => providers, 1 => groups].boxed()
-}
-
-fn mailbox() -> impl Strategy<Value = (String, String)> {
+pub(in crate::channels) fn mailbox() -> impl Strategy<Value = (String, String)> {
     ("[a-z][a-z0-9_=~-]{0,7}(\\.[a-z0-9]{1,5})?", "[a-z]{2,8}(-[a-z]{1,3})?\\.(org|test|xn--p1ai)")
 }
 
 /// A mailbox at Google: as many mailboxes to a list as there are dots in it, at two domains, and one to Google.
-fn at_google() -> impl Strategy<Value = (String, Vec<String>)> {
+pub(in crate::channels) fn at_google() -> impl Strategy<Value = (String, Vec<String>)> {
     ("[a-z][a-z0-9]{4,9}", 1..4_usize, "[a-z0-9]{1,5}").prop_map(|(local, dot, tag)| {
         let dotted = format!("{}.{}", &local[..dot], &local[dot..]);
         let others = [
@@ -235,7 +179,7 @@ fn at_google() -> impl Strategy<Value = (String, Vec<String>)> {
 }
 
 /// A mailbox at a provider that has several domains for it.
-fn at_a_provider() -> impl Strategy<Value = (String, Vec<String>)> {
+pub(in crate::channels) fn at_a_provider() -> impl Strategy<Value = (String, Vec<String>)> {
     const DOMAINS: &[&[&str]] =
         &[&["icloud.com", "me.com", "mac.com"], &["proton.me", "protonmail.com", "protonmail.ch", "pm.me"]];
     let domains = select(DOMAINS);
@@ -247,108 +191,30 @@ fn at_a_provider() -> impl Strategy<Value = (String, Vec<String>)> {
     })
 }
 
-fn email() -> BoxedStrategy<Spelt> {
-    let providers =
-        (prop_oneof![at_google(), at_a_provider()], letters()).prop_map(|((one, held), large)| {
-            let (local, domain) = one.rsplit_once('@').expect("they have one");
-            let cased = format!("{local}@{}", cased(domain, &large));
-            Spelt { same: vec![one, cased], held }
-        });
-    prop_oneof![2 => plain_email(), 1 => providers].boxed()
-}
-
-fn plain_email() -> BoxedStrategy<Spelt> {
-    (mailbox(), "[a-z0-9]{1,5}", letters())
-        .prop_map(|((local, domain), tag, large)| {
-            let domains = [domain.clone(), cased(&domain, &large), domain.to_ascii_uppercase()];
-            let held = [cased(&local, &large), format!("{local}+{tag}"), format!("{local}+x+{tag}")];
-            let at = |local: &String| domains.clone().map(|domain| format!("{local}@{domain}"));
-            Spelt {
-                same: at(&local).to_vec(),
-                held: held.iter().filter(|one| **one != local).flat_map(at).collect(),
-            }
-        })
-        .boxed()
-}
-
-fn signal() -> BoxedStrategy<Spelt> {
-    let uuids = ("[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}", letters()).prop_map(
-        |(uuid, large)| {
-            same([uuid.clone(), cased(&uuid, &large), format!("uuid:{uuid}"), uuid.to_uppercase()])
-        },
-    );
-    let groups = vec(any::<u8>(), 32).prop_map(|id| {
-        use base64::{
-            Engine as _,
-            engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD},
-        };
-        let forms = [
-            STANDARD.encode(&id),
-            STANDARD_NO_PAD.encode(&id),
-            URL_SAFE.encode(&id),
-            URL_SAFE_NO_PAD.encode(&id),
-        ];
-        same(forms.map(|id| format!("group:{id}")))
-    });
-    prop_oneof![uuids, groups].boxed()
-}
-
 /// With zeros before it, which count for nothing in a number.
-fn numbered(sign: &'static str, number: impl Strategy<Value = u64> + 'static) -> BoxedStrategy<Vec<String>> {
+pub(in crate::channels) fn numbered(
+    sign: &'static str,
+    number: impl Strategy<Value = u64> + 'static,
+) -> BoxedStrategy<Vec<String>> {
     number
         .prop_map(move |n| vec![format!("{sign}{n}"), format!("{sign}0{n}"), format!("{sign}00{n}")])
         .boxed()
 }
 
-/// Identities of a channel, as their spelling tells them.
-fn spelt(contract: &'static Contract) -> BoxedStrategy<Spelt> {
-    let one = |identity: BoxedStrategy<String>| identity.prop_map(|identity| same([identity])).boxed();
-    let identities = match (contract.channel, contract.way) {
-        ("whatsapp", "by an Evolution API") => {
-            let groups = one("[1-9][0-9]{9,17}(-[1-9][0-9]{9})?@g\\.us".boxed());
-            prop_oneof![3 => whatsapp(), 1 => groups].boxed()
-        }
-        ("whatsapp", _) => whatsapp(),
-        ("imessage", _) => imessage(),
-        ("email", _) => email(),
-        ("signal", _) => signal(),
-        ("telegram", _) => Union::new([
-            numbered("", 1..1_u64 << 40),
-            numbered("-", 1_000_000_000_000..1_999_999_999_999_u64),
-        ])
-        .prop_map(|forms| {
-            let named: Vec<_> =
-                ["tg:", "telegram:"].iter().map(|name| format!("{name}{}", forms[0])).collect();
-            same(forms.into_iter().chain(named))
-        })
-        .boxed(),
-        ("slack", _) => one("[CGUW][0-9A-Z]{8,10}".boxed()),
-        ("discord", _) => numbered("@", 1..u64::MAX)
-            .prop_map(|forms| {
-                let id = forms[0][1..].to_owned();
-                same(forms.into_iter().chain([format!("<@{id}>"), format!("<@!{id}>"), format!("user:{id}")]))
-            })
-            .boxed(),
-        ("matrix", _) => one("![A-Za-z0-9]{10,18}:[a-z]{2,8}\\.test(:8448)?".boxed()),
-        ("teams", "by a workflow") | ("googlechat", "by a webhook") => {
-            one(Just(contract.address.to_owned()).boxed())
-        }
-        ("teams", _) => {
-            let places = "19:[a-z0-9]{10,32}@thread\\.(tacv2|v2|skype)".boxed();
-            let guids = ("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", letters());
-            prop_oneof![
-                one(prop_oneof![places, "a:[A-Za-z0-9_-]{20,60}".boxed()].boxed()),
-                guids.prop_map(|(guid, large)| same([guid.clone(), cased(&guid, &large)]))
-            ]
-            .boxed()
-        }
-        ("googlechat", _) => one("spaces/[A-Za-z0-9_-]{6,16}".boxed()),
-        ("local" | "webhook" | "ntfy", _) => one("[a-z][A-Za-z0-9_-]{1,20}".boxed()),
-        (other, _) => panic!("say how identities on {other} are made and spelt"),
-    };
-    // What only says which kind of id follows.
+/// Identities that have one spelling: this pattern.
+pub(in crate::channels) fn identities(pattern: &'static str) -> BoxedStrategy<Spelt> {
+    pattern.prop_map(|identity| same([identity])).boxed()
+}
+
+/// Addresses of any of these patterns.
+fn any_of(patterns: &'static [&'static str]) -> BoxedStrategy<String> {
+    Union::new(patterns.iter().map(|pattern| pattern.boxed())).boxed()
+}
+
+/// With a form that only says which kind of id follows.
+fn of_any_kind(spelt: BoxedStrategy<Spelt>) -> BoxedStrategy<Spelt> {
     let kind = select(&["", "chat:", "channel:"][..]);
-    (identities, kind)
+    (spelt, kind)
         .prop_map(|(spelt, kind)| {
             let has_one = |one: &String| {
                 ["phone:", "user:", "tg:", "telegram:"].iter().any(|kind| one.starts_with(kind))
@@ -360,36 +226,9 @@ fn spelt(contract: &'static Contract) -> BoxedStrategy<Spelt> {
         .boxed()
 }
 
-/// Addresses of a channel whose spelling does not tell whose they are.
-fn unknown(contract: &'static Contract) -> Option<BoxedStrategy<String>> {
-    let strategy = match (contract.channel, contract.way) {
-        ("whatsapp", "by an Evolution API") => odd_number(),
-        ("whatsapp", _) => prop_oneof![odd_number(), "[A-Z]{2}\\.(ENT\\.)?[0-9]{10,20}"].boxed(),
-        ("imessage", _) => prop_oneof![
-            "(SMS|any|RCS);-;[0-9]{1,14}",
-            "(SMS|any|RCS);-;[0-9]{3,6}[A-Z]{2,5}",
-            "(SMS|any|RCS);-;(tel:|p:|mailto:)[a-z0-9@.]{3,12}",
-            "(SMS|any|RCS);-;(<anna@example\\.org>|anna\\(c\\)@example\\.org|/anna@example\\.org|anna%example\\.org@example\\.net)",
-        ]
-        .boxed(),
-        ("signal", _) => prop_oneof!["\\+49151[0-9]{8}", "u:[a-z]{3,9}\\.[0-9]{2,4}"].boxed(),
-        ("telegram", _) => prop_oneof!["@[a-z][a-z0-9_]{4,20}", "-[1-9][0-9]{4,10}"].boxed(),
-        ("slack", _) => "D[0-9A-Z]{8,10}".boxed(),
-        ("discord", _) => "[1-9][0-9]{16,17}".boxed(),
-        ("matrix", _) => prop_oneof!["#[a-z]{2,9}:hub\\.test", "@[a-z]{2,9}:hub\\.test", "!a%[0-9a-f]{2}b:hub\\.test"].boxed(),
-        ("teams", "by a workflow") => return None,
-        ("teams", _) => "19:[a-z0-9]{10,32}@(unq\\.gbl\\.spaces|p2p\\.[a-z]{2,8})".boxed(),
-        ("email" | "googlechat" | "local" | "webhook" | "ntfy", _) => return None,
-        (other, _) => panic!("say which addresses on {other} do not tell whose they are"),
-    };
-    Some(strategy)
-}
-
-/// Numbers that three countries' plans do not have.
-fn odd_number() -> BoxedStrategy<String> {
-    prop_oneof!["52[2-9][0-9]{10}", "54[1-8][0-9]{10}", "55[1-9][1-9][1-8][0-9]{8}", "5[245][1-9][0-9]{8}"]
-        .boxed()
-}
+/// Numbers that three countries' plans do not have, as patterns.
+pub(in crate::channels) const ODD_NUMBERS: [&str; 4] =
+    ["52[2-9][0-9]{10}", "54[1-8][0-9]{10}", "55[1-9][1-9][1-8][0-9]{8}", "5[245][1-9][0-9]{8}"];
 
 /// A list is spelt by whichever account takes an entry, and a message by the account that it goes from: there is one spelling.
 #[test]

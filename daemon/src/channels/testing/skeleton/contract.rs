@@ -12,7 +12,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     address: "",
     alike: &[],
     spelt: || spellings::identities("[a-z][A-Za-z0-9_-]{1,20}"),
-    unknown: None,
+    unknown: &[],
     acquainted: &[],
     message: "",
     user: "",

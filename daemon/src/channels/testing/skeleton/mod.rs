@@ -20,7 +20,7 @@ use crate::{
         Refused, Sender, TargetError,
         account::{OpenError, Opening},
         identity::Spelling,
-        kit::http::{base::Base, token::Token},
+        kit::http::{Decode, base::Base, token::Token},
         plain_name,
     },
     settings::secret::SecretSource,
@@ -37,8 +37,11 @@ struct Skeleton {
     client: Client,
 }
 
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[("send", client::sent)];
+
 /// Opens an account. Connects to nothing.
-pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
+pub(in crate::channels) fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
     let url = Base::parse("url", &settings.url).map_err(OpenError::Invalid)?;
     let client = Client::new(opening.http, url, Token::read(settings.token)?);

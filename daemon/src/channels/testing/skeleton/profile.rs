@@ -33,12 +33,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
 /// How text looks, with the source of the limit; and what an agent is told of it, in lines that begin with `- `.
 pub(in crate::channels) const FORMAT: Format = Format {
     channel: "skeleton",
-    flavour: Flavour {
-        markup: Markup::Plain,
-        limit: Some(4000),
-        unit: Unit::Utf16,
-        tables: Tables::Plain,
-    },
+    flavour: Flavour { markup: Markup::Plain, limit: Some(4000), unit: Unit::Utf16, tables: Tables::Plain },
     caption_limit: None,
     tool_results: ToolResults::Plain,
     guide: "",
