@@ -1,15 +1,17 @@
-//! How fast each channel takes messages: one table, beside the one of their formats.
+//! How fast each channel takes messages. A channel's row is in its own `profile.rs`, and the table is the registry's.
 //!
-//! A rate here is what a platform promises to take, or what its people advise; staying under it costs nothing, and going
-//! over it costs everybody on the account a pause. What a platform says itself goes before the table: a channel that reads
-//! limits from its answers tells of them as an [`Allowance`]. Where a platform names no number there is none here, and its own
+//! A rate there is what a platform promises to take, or what its people advise; staying under it costs nothing, and going
+//! over it costs everybody on the account a pause. What a platform says itself goes before the row: a channel that reads
+//! limits from its answers tells of them as an [`Allowance`]. Where a platform names no number there is none, and its own
 //! words decide.
 
 use std::time::Duration;
 
+use super::registry::kind;
 pub use crate::rate_limit::bucket::Rate;
 
-const fn rate(burst: u32, every: Duration) -> Rate {
+/// So many at once, and one more after each such time.
+pub const fn rate(burst: u32, every: Duration) -> Rate {
     Rate { burst, every }
 }
 
@@ -47,8 +49,6 @@ impl Allowance {
 /// One channel's limits. All that apply are kept.
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// The channel's name in targets and configuration.
-    pub channel: &'static str,
     /// Of one conversation.
     pub chat: &'static [Rate],
     /// Of a conversation of several people, where it is limited further.
@@ -61,68 +61,14 @@ pub struct Limits {
     pub platform: &'static [Rate],
 }
 
-const fn unlimited(channel: &'static str) -> Limits {
-    Limits { channel, chat: &[], group: &[], is_group: |_| false, account: &[], platform: &[] }
+impl Limits {
+    /// None: the platform names no number, or the hub knows nothing of the channel.
+    pub const NONE: Self = Self { chat: &[], group: &[], is_group: |_| false, account: &[], platform: &[] };
 }
-
-const SECOND: Duration = Duration::from_secs(1);
-
-/// All channels.
-pub const LIMITS: &[Limits] = &[
-    unlimited("local"),
-    // The server's 4xx answers.
-    unlimited("email"),
-    // The homeserver's, which says when: <https://spec.matrix.org/v1.18/client-server-api/#rate-limiting>.
-    unlimited("matrix"),
-    // 50 a second over all (<https://discord.com/developers/docs/topics/rate-limits#global-rate-limit>); each route's own
-    // stand in its answers' headers.
-    Limits { platform: &[rate(10, Duration::from_millis(25))], ..unlimited("discord") },
-    // One a second a chat, 20 a minute a group, about 30 a second a bot
-    // (<https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this>).
-    Limits {
-        chat: &[rate(1, SECOND)],
-        group: &[rate(5, Duration::from_secs(4))],
-        // Groups and channels have negative ids, channels names too (Bot API, `chat_id`).
-        is_group: |address| address.starts_with(['-', '@']),
-        account: &[rate(5, Duration::from_millis(40))],
-        ..unlimited("telegram")
-    },
-    // One a second a channel, short bursts allowed (<https://docs.slack.dev/apis/web-api/rate-limits>, chat.postMessage).
-    Limits { chat: &[rate(3, SECOND)], ..unlimited("slack") },
-    // One every six seconds to a person, up to 45 at once on credit; 80 a second a number, incoming ones counted
-    // (<https://developers.facebook.com/docs/whatsapp/messaging-limits>, "Throughput", "Pair rate limits").
-    Limits {
-        chat: &[rate(40, Duration::from_secs(6))],
-        account: &[rate(20, Duration::from_millis(20))],
-        ..unlimited("whatsapp")
-    },
-    // The server pushes back as it likes.
-    unlimited("signal"),
-    unlimited("imessage"),
-    // 60 writes a minute a space, 3,000 a minute a project (<https://developers.google.com/workspace/chat/limits>).
-    Limits {
-        chat: &[rate(10, Duration::from_millis(1_200))],
-        platform: &[rate(50, Duration::from_millis(21))],
-        ..unlimited("googlechat")
-    },
-    // 7 in one second and 8 in two, 60 in thirty, a conversation; 50 a second an app in a tenant
-    // (<https://learn.microsoft.com/microsoftteams/platform/bots/how-to/rate-limit>).
-    Limits {
-        chat: &[rate(6, SECOND)],
-        account: &[rate(10, Duration::from_millis(25))],
-        ..unlimited("teams")
-    },
-    // Whoever receives it says 429.
-    unlimited("webhook"),
-    // 60 at once and one every five seconds a visitor (<https://docs.ntfy.sh/publish/#limitations>).
-    Limits { account: &[rate(30, Duration::from_secs(5))], ..unlimited("ntfy") },
-];
-
-const NONE: Limits = unlimited("");
 
 /// The limits of `channel`; none where nothing is known of it.
 pub fn of(channel: &str) -> &'static Limits {
-    LIMITS.iter().find(|limits| limits.channel == channel).unwrap_or(&NONE)
+    kind(channel).map_or(&Limits::NONE, |kind| &kind.limits)
 }
 
 impl Limits {
@@ -143,7 +89,9 @@ impl Limits {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channels::formats::FORMATS;
+    use crate::channels::registry::KINDS;
+
+    const SECOND: Duration = Duration::from_secs(1);
 
     /// The most that go out within `span`.
     fn most(rates: &[Rate], span: Duration) -> u128 {
@@ -152,14 +100,15 @@ mod tests {
     }
 
     #[test]
-    fn every_channel_that_text_is_written_for_has_limits_and_each_once() {
-        let names = |n: usize| FORMATS.get(n).map(|format| format.channel);
-        assert_eq!(LIMITS.len(), FORMATS.len());
-        for limits in LIMITS {
-            assert_eq!((0..FORMATS.len()).filter(|&n| names(n) == Some(limits.channel)).count(), 1);
-            assert_eq!(of(limits.channel).channel, limits.channel);
-            for (_, rates) in limits.rates("-1") {
-                assert!(rates.iter().all(|rate| rate.burst > 0 && !rate.every.is_zero()));
+    fn every_rate_lets_something_through_and_an_unknown_channel_has_none() {
+        for kind in KINDS {
+            for (_, rates) in of(kind.name).rates("-1") {
+                let passes = |rate: &Rate| rate.burst > 0 && !rate.every.is_zero();
+                assert!(
+                    rates.iter().all(passes),
+                    "{0}: a rate of LIMITS in {0}/profile.rs is none",
+                    kind.name
+                );
             }
         }
         assert_eq!(of("carrier-pigeon").rates("x").count(), 0);

@@ -5,17 +5,16 @@
 //! that request. Between the two the request is stored, in an [`envelope`], hashed into the approval document and shown to a
 //! person; that is why they are apart, and why `deliver` must not change what it is given. What it hears is its [`Receiver`].
 //!
-//! A new channel is a file or folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
-//! takes messages in [`limits`]; what its platform says in each case stands in a contract, by which all are tested alike.
-//! One that speaks HTTP does so by [`http`], which reads the platform's limits from its answers.
+//! A channel is a folder here, and a line in [`registry`]: its `profile` (keys of the configuration, capabilities, format and
+//! limits), its set-up guide, how it makes requests and performs them, and a contract, which says what its platform answers in
+//! each case and by which all are tested alike. `cargo xtask new-channel` begins one. What several channels share is in [`kit`]:
+//! one that speaks HTTP does so by [`kit::http`], which reads the platform's limits from its answers. The other modules
+//! here are what the rest of the hub knows of channels.
 
 pub mod account;
 pub mod attempt;
 pub mod callback;
 pub mod capabilities;
-#[cfg(test)]
-pub(crate) mod contract;
-pub mod decoders;
 pub mod discord;
 pub mod email;
 pub mod envelope;
@@ -23,31 +22,25 @@ pub mod fingerprint;
 pub mod formats;
 pub mod googlechat;
 pub mod guide;
-pub mod history;
-pub mod http;
 pub mod hub_handle;
 pub mod identity;
 pub mod imessage;
+pub mod kit;
 pub mod limits;
 pub mod local;
 pub mod located;
-mod mailbox;
 pub mod matrix;
 pub mod ntfy;
-mod phone;
 pub mod rate_hints;
 pub mod receiver;
 pub mod registry;
-pub mod removals;
-#[cfg(test)]
-mod sample;
 pub mod sender;
 pub mod signal;
 pub mod slack;
-#[cfg(test)]
-mod small;
 pub mod teams;
 pub mod telegram;
+#[cfg(test)]
+pub(crate) mod testing;
 pub mod webhook;
 pub mod whatsapp;
 
@@ -156,7 +149,7 @@ pub enum Redelivery {
 
 impl Redelivery {
     /// Of what is seen once however often it is done: a reaction, a pin, an edit, a deletion. Platforms set no bound; after
-    /// an hour somebody else may have changed it, and doing it again would undo that. Of a removal, [`removals`] knows what
+    /// an hour somebody else may have changed it, and doing it again would undo that. Of a removal, [`kit::removals`] knows what
     /// a platform's second answer means.
     pub const SEEN_ONCE: Self = Self::Keyed(Duration::from_hours(1));
 }

@@ -3,7 +3,7 @@
 //! An adapter answers whether its part arrived; what the platform said beside that, in the same answers, belongs to the
 //! same delivery and to no other, for a limit of a conversation must not be taken for another one's. So whoever reads an
 //! answer notes it here ([`note`]), deep in an adapter as it may be, and whoever delivers collects it ([`listening`]). The
-//! shared client ([`super::http`]) notes for every adapter that uses it.
+//! shared client ([`crate::channels::kit::http`]) notes for every adapter that uses it.
 
 use std::{
     future::Future,

@@ -2,11 +2,14 @@
 
 use std::sync::{Arc, LazyLock};
 
+#[cfg(test)]
+use super::testing::contract::Contract;
 use super::{
     Adapter,
     account::{OpenError, Opening},
-    discord, email, googlechat, imessage, local, matrix, ntfy, signal, slack, teams, telegram, webhook,
-    whatsapp,
+    formats::Format,
+    kit::http::Decode,
+    limits::Limits,
 };
 use crate::settings::Key;
 
@@ -16,20 +19,34 @@ pub struct Kind {
     pub name: &'static str,
     /// The keys of an account.
     pub keys: &'static [Key],
+    /// How its text looks.
+    pub format: Format,
+    /// How fast it takes messages.
+    pub limits: Limits,
     /// How an account is set up, from the steps at the platform on: its `SETUP.md`.
     pub setup: &'static str,
     /// Opens an account.
     pub open: fn(Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError>,
+    /// What the answers of its platform mean, by what was asked for: none if it is not asked over HTTP.
+    pub decoders: &'static [(&'static str, Decode)],
+    /// What its platform says in each case, by which it is tested as all are.
+    #[cfg(test)]
+    pub(super) contracts: &'static [Contract],
 }
 
-/// A channel by the name of its folder, where its `SETUP.md` is.
+/// A channel by the name of its folder, where its `profile.rs` and its `SETUP.md` are.
 macro_rules! channel {
     ($name:ident) => {
         Kind {
             name: stringify!($name),
-            keys: $name::KEYS,
+            keys: super::$name::profile::KEYS,
+            format: super::$name::profile::FORMAT,
+            limits: super::$name::profile::LIMITS,
             setup: include_str!(concat!(stringify!($name), "/SETUP.md")),
-            open: $name::open,
+            open: super::$name::open,
+            decoders: super::$name::DECODERS,
+            #[cfg(test)]
+            contracts: super::$name::contract::CONTRACTS,
         }
     };
 }
@@ -70,17 +87,3 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 /// closures of whoever reads it (rustc 1.95, E0391).
 pub static NAMES: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| KINDS.iter().map(|kind| kind.name).collect());
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_channel_has_its_own_setup_and_a_title() {
-        for kind in KINDS {
-            assert!(kind.setup.starts_with(&format!("# {}: ", kind.name)), "{}", kind.name);
-            assert!(kind.setup.contains(&format!("[channels.{}.", kind.name)), "{}", kind.name);
-            assert!(!kind.title().is_empty() && !kind.title().starts_with('#'), "{}", kind.title());
-        }
-    }
-}

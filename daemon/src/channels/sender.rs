@@ -61,7 +61,7 @@ pub trait Sender: Send + Sync + 'static {
     fn revise(&self, _request: &mut Self::Request, _newest: &str) {}
 
     /// Performs a request. What the platform says of its limits beyond this one request goes to
-    /// [`rate_hints`](super::rate_hints); the shared client ([`http`](super::http)) sees to it.
+    /// [`rate_hints`](super::rate_hints); the shared client ([`http`](crate::channels::kit::http)) sees to it.
     async fn deliver(&self, request: &Self::Request, key: &PartKey) -> Result<Delivered, Failure>;
 
     /// Where the conversation stands before a request leaves for the first time, if a look for it later must not take

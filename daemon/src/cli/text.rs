@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::Failed;
 use crate::{
-    channels::formats::{FORMATS, format},
+    channels::{formats::format, registry::NAMES},
     printing::{print_all, print_note},
     render::{self, Tables},
 };
@@ -93,8 +93,7 @@ impl FromStr for ModeArgument {
 
 pub(super) fn render(arguments: &RenderArguments) -> Result<(), Failed> {
     let format = format(&arguments.channel).ok_or_else(|| {
-        let known: Vec<&str> = FORMATS.iter().map(|format| format.channel).collect();
-        Failed::Usage(format!("there is no channel {:?}: there are {}", arguments.channel, known.join(", ")))
+        Failed::Usage(format!("there is no channel {:?}: there are {}", arguments.channel, NAMES.join(", ")))
     })?;
     let mut flavour = format.flavour;
     flavour.limit = arguments.limit.or(flavour.limit);

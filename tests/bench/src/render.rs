@@ -3,7 +3,10 @@
 
 use std::process::Command;
 
-use gatepost::channels::formats::{FORMATS, format};
+use gatepost::channels::{
+    formats::{flavour, format},
+    registry,
+};
 use gatepost::render::{Flavour, parse, render};
 use pulldown_cmark::{Options, Parser};
 
@@ -20,10 +23,6 @@ const REPLY: usize = 10_000;
 /// Bytes of memory for a document: so many times its own, and these.
 const TIMES_INPUT: usize = 4;
 const MEMORY: usize = 8_000_000;
-
-fn flavour(channel: &str) -> Flavour {
-    format(channel).map_or(FORMATS[0].flavour, |format| format.flavour)
-}
 
 fn parts(markdown: &str, flavour: &Flavour) -> usize {
     render(&parse(markdown), flavour).map_or(0, |parts| parts.iter().map(|part| part.units).sum())
@@ -53,14 +52,17 @@ pub(crate) fn rates() {
     // Parsed once, as a broadcast is.
     let all = || {
         let document = parse(&reply);
-        FORMATS.iter().map(|format| render(&document, &format.flavour).map_or(0, |parts| parts.len())).sum()
+        registry::KINDS
+            .iter()
+            .map(|kind| render(&document, &kind.format.flavour).map_or(0, |parts| parts.len()))
+            .sum()
     };
     let [time] = medians([&all]);
     let ms = time.as_secs_f64() * 1e3;
     println!(
         "reply of {} bytes to all {} channels: {ms:.2} ms (budget {REPLY_MS})  {}",
         reply.len(),
-        FORMATS.len(),
+        registry::KINDS.len(),
         verdict(ms < REPLY_MS)
     );
 }

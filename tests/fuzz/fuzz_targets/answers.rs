@@ -7,8 +7,9 @@ use std::time::{Duration, SystemTime};
 use arbitrary::Arbitrary;
 use gatepost::{
     channels::{
-        decoders::{DECODERS, imsg_line},
-        http::{Answer, Reader, Verdict, quota},
+        imessage::imsg_line,
+        kit::http::{Answer, Reader, Verdict, quota},
+        registry::KINDS,
     },
     settings::secret::Secret,
 };
@@ -57,15 +58,16 @@ fuzz_target!(|input: Input<'_>| {
     let _ = imsg_line(input.body);
     let Ok(answer) = Answer::decode(status, retry_after, input.body) else { return };
     let reader = Reader::new("the platform", Secret::from(SECRET));
-    for (name, decode) in DECODERS {
+    let decoders = KINDS.iter().flat_map(|kind| kind.decoders.iter().map(|decoder| (kind.name, decoder)));
+    for (channel, (of, decode)) in decoders {
         if let Err(verdict) = decode(&reader, &answer) {
             let (Verdict::Retry(why)
             | Verdict::Wait { why, .. }
             | Verdict::Permanent(why)
             | Verdict::Unknown(why)
             | Verdict::Token(why)) = verdict;
-            assert!(why.chars().count() <= MAX_SENTENCE, "{name}: {why}");
-            assert!(!why.contains(SECRET) && !why.contains(char::is_control), "{name}: {why:?}");
+            assert!(why.chars().count() <= MAX_SENTENCE, "{channel} {of}: {why}");
+            assert!(!why.contains(SECRET) && !why.contains(char::is_control), "{channel} {of}: {why:?}");
         }
     }
 });

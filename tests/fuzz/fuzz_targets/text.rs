@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use gatepost::{
-    channels::{http::masked, registry::NAMES},
+    channels::{kit::http::masked, registry::NAMES},
     config::Config,
     intake::reply::{blocks, quiet},
     message::target::Destination,

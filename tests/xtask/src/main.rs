@@ -3,6 +3,7 @@
 mod firmware;
 mod fuzz;
 mod hub;
+mod new_channel;
 mod toolchain;
 
 use std::{
@@ -38,6 +39,11 @@ enum Chore {
     },
     /// Try random inputs on everything that reads bytes from outside: each fuzz target for some seconds.
     Fuzz(fuzz::Wanted),
+    /// Begin a channel: its folder in `daemon/src/channels`, and its line in the registry.
+    NewChannel {
+        /// Its name, as in targets: lower-case letters and digits.
+        name: String,
+    },
     /// Build the hub's program for another machine, and compare its size with the budget.
     Hub {
         /// The machine.
@@ -53,6 +59,10 @@ fn main() -> Result<()> {
         Chore::Lint { board } => firmware::lint(board),
         Chore::Image { board } => firmware::image(board).map(|_| ()),
         Chore::Fuzz(wanted) => fuzz::fuzz(&wanted),
+        Chore::NewChannel { name } => {
+            println!("{}", new_channel::new_channel(&root(), &name)?);
+            Ok(())
+        }
         Chore::Hub { machine } => hub::build(machine).map(|_| ()),
     }
 }

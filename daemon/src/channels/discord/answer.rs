@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::refusal::said;
 use crate::channels::{
-    http::{Answer, Reader, Verdict, quota},
+    kit::http::{Answer, Reader, Verdict, quota},
     limits::Scope,
 };
 

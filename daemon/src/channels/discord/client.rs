@@ -19,8 +19,10 @@ use super::{
 use crate::{
     channels::{
         Failure, PartKey,
-        http::{Answer, Http, Silence, TIMEOUT, base::Base, token::Token},
-        removals::Removals,
+        kit::{
+            http::{Answer, Http, Silence, TIMEOUT, base::Base, token::Token},
+            removals::Removals,
+        },
     },
     files::kept::Kept,
 };

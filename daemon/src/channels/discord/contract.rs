@@ -1,10 +1,15 @@
 //! What Discord says in each case of the contract, to a bot with and without a connection to its Gateway.
 
+use proptest::prelude::*;
+
+use crate::channels::testing::contract::spellings::{Spelt, numbered, same};
 use crate::{
     channels::{
-        contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Script, usual},
         discord::Step,
-        http::mock::Reply,
+        testing::{
+            contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Script, usual},
+            http::Reply,
+        },
     },
     message::action::Action,
 };
@@ -52,6 +57,8 @@ const BOT: Contract = Contract {
     },
     address: "42",
     alike: ALIKE,
+    spelt,
+    unknown: &["[1-9][0-9]{16,17}"],
     acquainted: &[],
     message: "1001",
     user: "99",
@@ -87,4 +94,13 @@ fn scene(case: Case) -> Scene {
         Case::Operation(_) => plays([CHANNEL, DONE], Ends::Sent("1001")),
         _ => usual(&[CHANNEL], SENT, "1001", case),
     }
+}
+
+fn spelt() -> BoxedStrategy<Spelt> {
+    numbered("@", 1..u64::MAX)
+        .prop_map(|forms| {
+            let id = forms[0][1..].to_owned();
+            same(forms.into_iter().chain([format!("<@{id}>"), format!("<@!{id}>"), format!("user:{id}")]))
+        })
+        .boxed()
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 
 use super::voice;
 use crate::{
-    channels::{Failure, http::Http},
+    channels::{Failure, kit::http::Http},
     files::kept::{Checked, Kept},
     message::attachment::{Attachment, referred},
 };

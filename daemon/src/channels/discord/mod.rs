@@ -24,6 +24,7 @@ mod forms;
 mod gateway;
 mod limits;
 mod media;
+pub(super) mod profile;
 mod refusal;
 mod request;
 #[cfg(test)]
@@ -33,144 +34,32 @@ mod voice;
 
 #[cfg(test)]
 pub(super) use self::gateway::mock::{Mock, Step};
-
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use gatepost_chunk::Unit;
 use serde::Deserialize;
 
 use self::{
     client::Client,
     gateway::{Gateway, Tempo},
+    profile::{GATEWAY, NO_FORMS, REST},
     request::{Request, SendOptions, StoredRequest},
 };
 use super::{
-    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest,
-    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OperationRequest, OutgoingPart, PartKey,
+    Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    capabilities::{ButtonRules, CardRules, FormRules, PollRules, SelectRules},
-    http::{base::Base, token::Token},
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{Decode, base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,
     message::{action::Action, attachment::Attachment},
-    settings::{Key, example, key, secret::SecretSource},
+    settings::secret::SecretSource,
 };
-
-/// `[channels.discord.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example(
-        "token",
-        "\"file:secrets/discord\"",
-        "The bot's token, from the developer portal. A new one in its place is read when the old one is refused.",
-    ).identity_in(bot_of),
-    key("link_previews", "false", "Whether Discord shows previews of the links in a text.").no_identity(),
-    key("mention_answered", "false", "Whether an answer notifies the person who is answered.").no_identity(),
-    key(
-        "gateway",
-        "false",
-        "Whether a connection to Discord's Gateway is kept open: with it the bot can set its status (setPresence) and open forms, and is shown online while the hub runs. A program of yours may have one of its own for the same bot; both then set one status, and each answers what is its own.",
-    ).no_identity(),
-    key(
-        "base_url",
-        "\"https://discord.com/api/v10\"",
-        "Where the interface is: Discord's own servers, or a proxy of yours. With http:// the token crosses the network unprotected.",
-    ),
-];
 
 const DEFAULT_BASE: &str = "https://discord.com/api/v10";
-
-/// What an account can do without a connection to the Gateway.
-const REST: Capabilities = Capabilities {
-    channel: "discord",
-    threads: true,
-    replies: true,
-    silent: true,
-    address_hint: "a channel's id such as 1234567890123456789, or @ and a person's id",
-    // The most that any server takes; what the one in question takes is known when it was asked ([`limits`]).
-    files: Some(FileRules {
-        max_size: limits::LARGEST,
-        everywhere: Some((limits::USUAL, "on a boosted server")),
-        max_together: u64::MAX,
-        form: FileForm::Captioned,
-        kinds: &[],
-    }),
-    actions: WITH_STATUS.split_at(WITH_STATUS.len() - 1).0,
-    // <https://docs.discord.com/developers/components/reference#action-row> and `#button`.
-    buttons: Some(ButtonRules {
-        rows: request::MAX_ROWS,
-        per_row: 5,
-        in_all: 25,
-        text: 80,
-        data: 100,
-        data_unit: Unit::CodePoints,
-        // `url` of `ButtonComponentForMessageRequest` (discord/discord-api-spec, specs/openapi.json).
-        url: 512,
-    }),
-    forms: Err(NO_FORMS),
-    // Each takes a row (`#string-select`).
-    selects: Some(SelectRules {
-        in_all: request::MAX_ROWS,
-        options: 25,
-        text: 100,
-        id: 100,
-        placeholder: 150,
-    }),
-    // <https://docs.discord.com/developers/resources/poll#poll-create-request-object> and `#poll-media-object`.
-    polls: Some(PollRules {
-        options: 10,
-        question: 300,
-        option: 55,
-        unit: Unit::CodePoints,
-        multiple: true,
-        seconds: request::MAX_POLL_HOURS * 3600,
-        anonymous: false,
-        stand_in: None,
-    }),
-    thread_name: request::MAX_THREAD_NAME,
-    cards: Some(CardRules { what: "embeds", max_bytes: card::MAX_BYTES, check: card::check }),
-    instead: &[
-        (
-            Action::SetPresence,
-            "a status is set over Discord's Gateway: ask the operator to set gateway = true in the account's settings; or say it in a message, and pin that",
-        ),
-        (Action::SendWithEffect, EFFECT),
-    ],
-    ..Capabilities::PLAIN
-};
-
-/// What it can do with one.
-const GATEWAY: Capabilities = Capabilities {
-    actions: WITH_STATUS,
-    status_text: gateway::MAX_TEXT,
-    // <https://docs.discord.com/developers/components/reference#label> and `#text-input`;
-    // <https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-modal>.
-    forms: Ok(FormRules { fields: 5, title: 45, label: 45, name: 100, placeholder: 100, value: 4000 }),
-    instead: &[(Action::SendWithEffect, EFFECT)],
-    ..REST
-};
-
-const NO_FORMS: &str = "a form is opened over Discord's Gateway: ask the operator to set gateway = true in the account's settings; or ask in the text";
-
-const EFFECT: &str = "send it without an effect";
-
-/// The last of these takes the Gateway.
-const WITH_STATUS: &[Action] = &[
-    Action::Thread,
-    Action::React,
-    Action::Poll,
-    Action::Edit,
-    Action::Delete,
-    Action::Pin,
-    Action::Unpin,
-    Action::Timeout,
-    Action::Kick,
-    Action::Ban,
-    Action::SetPresence,
-];
 
 /// Discord looks for a nonce among the messages of "the past few minutes"
 /// (<https://docs.discord.com/developers/resources/message#create-message>, `enforce_nonce`). Nobody says how many; fewer
@@ -206,6 +95,13 @@ struct Discord {
 fn bot_of(token: &str) -> String {
     token.split('.').next().unwrap_or(token).to_owned()
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("", |reader, answer| match answer.status.is_success() {
+        true => answer::made(&answer.body),
+        false => Err(answer::verdict(reader, answer)),
+    })];
 
 /// Opens an account. Connects to nothing.
 ///
@@ -359,7 +255,7 @@ impl Receiver for Discord {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{profile::KEYS, *};
 
     #[test]
     fn user_before_an_id_means_a_person() {

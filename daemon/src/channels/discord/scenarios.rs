@@ -5,18 +5,17 @@ use std::time::Duration;
 use super::{
     Client, Discord, Gateway, Tempo, conversations::Place, request::SendOptions, voice::tests::recording,
 };
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Failure, OperationRequest, OutgoingPart, Redelivery,
-        http::{
-            base::Base,
-            mock::{Mock, Reply, body, http},
-            token::Token,
-        },
+        kit::http::{base::Base, token::Token},
         limits::{Allowance, Scope},
         rate_hints,
-        sample::{self, Files, key, part},
+        testing::{
+            http::{Mock, Reply, body, http},
+            sample::{self, Files, key, part},
+        },
     },
     message::{
         attachment::Attachment,

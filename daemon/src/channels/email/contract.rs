@@ -1,7 +1,8 @@
 //! What a mail server says in each case of the contract.
 
 use super::mock::{AUTHORITY, Step};
-use crate::channels::contract::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
+use super::spellings;
+use crate::channels::testing::contract::{Alike, Case, Contract, Ends, Scene, UNCLAIMED, stage::Script};
 
 /// Of an account.
 pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
@@ -23,6 +24,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
         spelt: &["Ada@example.org", "Ada@Example.ORG"],
         asked: &[],
     }],
+    spelt: spellings::spelt,
+    unknown: &[],
     acquainted: &[],
     message: "<00112233445566778899aabbccddeeff@hub.test>",
     user: "ada@example.org",

@@ -14,9 +14,12 @@ mod content;
 pub(super) mod contract;
 #[cfg(test)]
 pub(super) mod mock;
+pub(super) mod profile;
 mod request;
 #[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod spellings;
 mod submission;
 
 use std::{path::PathBuf, sync::Arc};
@@ -26,83 +29,24 @@ use lettre::{message::Mailbox, transport::smtp::extension::ClientId};
 use serde::Deserialize;
 
 use self::{
+    profile::CAPABILITIES,
     request::{Mail, Request},
     submission::{Login, RateLimiter, Security, Submission, trust},
 };
 use super::{
-    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
-    Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
+    Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    http::token::Token,
     identity::Spelling,
-    mailbox,
+    kit::{
+        http::{Decode, token::Token},
+        mailbox,
+    },
 };
 use crate::{
     files::kept::Kept,
-    settings::{Key, example, file::read, key, secret::SecretSource},
+    settings::{file::read, secret::SecretSource},
 };
-
-/// `[channels.email.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example(
-        "host",
-        "\"mail.example.org\"",
-        "The mail server that takes your outgoing mail. Its certificate must bear this name.",
-    ),
-    key("port", "587", "Its submission port. 587 unless tls is \"implicit\", then 465."),
-    key(
-        "tls",
-        "\"starttls\"",
-        "\"starttls\" asks for TLS after the greeting and refuses to go on without it, \"implicit\" speaks TLS from the first byte.",
-    ),
-    example(
-        "from",
-        "\"Gatepost <hub@example.org>\"",
-        "Whom the mail comes from. The server must let this account send as it.",
-    ),
-    example(
-        "user",
-        "\"hub@example.org\"",
-        "The name to log in with. Leave it and password out for a server that lets this house send without.",
-    ),
-    example(
-        "password",
-        "\"file:secrets/email\"",
-        "The password to log in with. A new one in its place is read when the old one is refused.",
-    )
-    .no_identity(),
-    example(
-        "ca_file",
-        "\"/etc/ssl/home-ca.pem\"",
-        "A further certificate authority to trust (PEM), for a mail server with a certificate of your own.",
-    ),
-    example(
-        "hello_name",
-        "\"hub.example.org\"",
-        "The name this hub greets the server with. By default an address, which submission servers accept.",
-    )
-    .no_identity(),
-];
-
-const CAPABILITIES: Capabilities = Capabilities {
-    channel: "email",
-    threads: true,
-    replies: true,
-    silent: false,
-    address_hint: "a plain address such as ada@example.org",
-    // Few servers take more in one mail, and base64 makes a third more of it; a server with a lower bound says so.
-    files: Some(FileRules {
-        max_size: MAX_FILES,
-        everywhere: None,
-        max_together: MAX_FILES,
-        form: FileForm::Together,
-        kinds: &[],
-    }),
-    ..Capabilities::PLAIN
-};
-
-/// Bytes of all files of one mail.
-const MAX_FILES: u64 = 25 * 1024 * 1024;
 
 /// The largest file of certificates, in bytes.
 const MAX_CA_FILE: u64 = 1024 * 1024;
@@ -131,6 +75,9 @@ struct Email {
     kept: Kept,
     submission: Submission,
 }
+
+/// It is asked by SMTP, and [`submission`] reads the replies.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
@@ -225,7 +172,7 @@ impl Receiver for Email {}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{profile::KEYS, *};
 
     fn settings(text: &str) -> Result<Settings, toml::de::Error> {
         toml::from_str(text)

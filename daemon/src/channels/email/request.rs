@@ -221,7 +221,7 @@ pub(super) mod tests {
 
     use super::*;
     use crate::{
-        channels::sample::{self, key},
+        channels::testing::sample::{self, key},
         render::Part,
     };
 

@@ -10,7 +10,10 @@ use super::{
     submission::{Login, RateLimiter, Security, Submission, trust},
 };
 use crate::{
-    channels::{Failure, http::mock::nobody, sample::key},
+    channels::{
+        Failure,
+        testing::{http::nobody, sample::key},
+    },
     settings::secret::Secret,
 };
 

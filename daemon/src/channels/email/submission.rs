@@ -36,7 +36,7 @@ use super::{
     classify::{Phase, classify, no_answer},
     request::Mail,
 };
-use crate::channels::{Failure, http::token::Token};
+use crate::channels::{Failure, kit::http::token::Token};
 
 /// How long the farewell may take, which nobody waits for.
 const FAREWELL: Duration = Duration::from_secs(5);

@@ -5,7 +5,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::channels::{
-    http::{Answer, Reader, Verdict},
+    kit::http::{Answer, Reader, Verdict},
     limits::Scope,
 };
 

@@ -17,9 +17,11 @@ use super::{
 use crate::{
     channels::{
         Failure, Located, PartKey,
-        http::{Answer, Http, Reader, Silence, Verdict, base::Base, granted::Granted, token::Token},
+        kit::{
+            http::{Answer, Http, Reader, Silence, Verdict, base::Base, granted::Granted, token::Token},
+            removals::Removals,
+        },
         limits::Scope,
-        removals::Removals,
     },
     settings::secret::Secret,
 };

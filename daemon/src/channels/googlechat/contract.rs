@@ -1,9 +1,10 @@
 //! What Google Chat says in each case of the contract, to an app and to a webhook.
 
+use crate::channels::testing::contract::spellings::identities;
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };
@@ -20,6 +21,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         },
         address: "spaces/AAAA",
         alike: &[Alike { identity: "spaces/AAAA", spelt: &["spaces/AAAA"], asked: &[] }],
+        spelt: || identities("spaces/[A-Za-z0-9_-]{6,16}"),
+        unknown: &[],
         acquainted: &[],
         message: "spaces/AAAA/messages/M.M",
         user: "users/1",
@@ -37,6 +40,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         settings: |stage| format!("webhook = \"file:{}\"", stage.secret().display()),
         address: "spaces/AAAA",
         alike: &[Alike { identity: "spaces/AAAA", spelt: &["spaces/AAAA"], asked: &[] }],
+        spelt: || identities("spaces/AAAA"),
+        unknown: &[],
         acquainted: &[],
         message: "spaces/AAAA/messages/M.M",
         user: "users/1",

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    channels::{account::OpenError, http::base::Base},
+    channels::{account::OpenError, kit::http::base::Base},
     settings::secret::SecretSource,
 };
 

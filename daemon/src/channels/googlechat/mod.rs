@@ -14,6 +14,7 @@ mod client;
 #[cfg(test)]
 pub(super) mod contract;
 mod key;
+pub(super) mod profile;
 mod request;
 #[cfg(test)]
 mod scenarios;
@@ -21,112 +22,28 @@ mod scenarios;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use gatepost_chunk::Unit;
 use serde::Deserialize;
 
 use self::{
     client::{Client, Route},
     key::Replaceable,
+    profile::{APP, WEBHOOK},
     request::Request,
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart,
     PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    capabilities::{ButtonRules, CardRules, PollRules},
-    http::{
+    identity::Spelling,
+    kit::http::{
+        Answer, Decode, Reader, Verdict,
         base::{Base, without_query},
         token::Token,
     },
-    identity::Spelling,
 };
-use crate::{
-    message::action::Action,
-    settings::{Key, example, key, secret::SecretSource},
-};
-
-/// `[channels.googlechat.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example(
-        "key",
-        "\"file:secrets/googlechat.json\"",
-        "The key file (JSON) of the service account of your Chat app, which has to be a member of the spaces that it writes to. A new one in its place is read when the old one is refused. Either this or webhook.",
-    ).identity_in(key::email_of),
-    example(
-        "webhook",
-        "\"file:secrets/googlechat-webhook\"",
-        "An incoming webhook's address, key and token and all: it writes to its one space, texts and cards, and changes nothing. Either this or key.",
-    ).identity_in(without_query),
-    key("base_url", "\"https://chat.googleapis.com\"", "The Chat API's address."),
-    example(
-        "token_url",
-        "\"https://oauth2.googleapis.com/token\"",
-        "Where the service account gets its access tokens; by default what its key file says.",
-    ),
-];
+use crate::settings::secret::SecretSource;
 
 const DEFAULT_BASE: &str = "https://chat.googleapis.com";
-
-/// What a webhook can do.
-const WEBHOOK: Capabilities = Capabilities {
-    channel: "googlechat",
-    threads: true,
-    address_hint: "a space such as spaces/AAAAB3NzaC1",
-    actions: &[Action::Thread],
-    // Nobody hears of a press on a webhook's card: it opens addresses alone.
-    buttons: Some(ButtonRules { data: 0, ..BUTTONS }),
-    cards: Some(CardRules { what: "a card (cardsV2)", max_bytes: cards::MAX_BYTES, check: cards::check }),
-    instead: &[
-        (Action::Thread, "leave messageId out: a webhook cannot look up a message's thread"),
-        (Action::React, REACT),
-        (Action::Poll, "ask in words: a webhook does not hear what people press"),
-        (Action::Edit, "send a new message: a webhook changes nothing"),
-        (Action::Delete, "ask somebody in the space: a webhook changes nothing"),
-        (Action::Pin, PIN),
-        (Action::Unpin, PIN),
-        (Action::SendAttachment, FILE),
-        (Action::SetPresence, PRESENCE),
-    ],
-    ..Capabilities::PLAIN
-};
-
-/// What an app can do.
-const APP: Capabilities = Capabilities {
-    replies: true,
-    silent: true,
-    answers_are_threads: true,
-    actions: &[Action::Thread, Action::Poll, Action::Edit, Action::Delete],
-    buttons: Some(BUTTONS),
-    polls: Some(PollRules {
-        options: 10,
-        question: 1000,
-        option: 80,
-        unit: Unit::CodePoints,
-        multiple: true,
-        seconds: 0,
-        anonymous: false,
-        stand_in: Some("a card"),
-    }),
-    instead: &[
-        (Action::React, REACT),
-        (Action::Pin, PIN),
-        (Action::Unpin, PIN),
-        (Action::SendAttachment, FILE),
-        (Action::SetPresence, PRESENCE),
-    ],
-    ..WEBHOOK
-};
-
-/// Google names no bound for buttons, but one for the message: 32,000 bytes, cards included
-/// (<https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/create>). These fit into what the
-/// text's limit leaves of it.
-const BUTTONS: ButtonRules =
-    ButtonRules { rows: 5, per_row: 5, in_all: 20, text: 40, data: 256, data_unit: Unit::Bytes, url: 512 };
-
-const REACT: &str = "answer in the thread: Google Chat lets people react, and no apps";
-const PIN: &str = "ask somebody in the space: Google Chat lets no app pin";
-const FILE: &str = "send a link to the file: Google Chat takes uploads from people's own accounts alone";
-const PRESENCE: &str = "say it in a message: an app has no status";
 
 /// An app's message has a name that a space takes once, so nothing can arrive twice; the queue's own time ends it.
 const BY_NAME: Duration = Duration::from_hours(7 * 24);
@@ -150,6 +67,19 @@ fn default_base() -> String {
 
 struct GoogleChat {
     client: Client,
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("app", |reader, answer| created(reader, answer, false)),
+    ("webhook", |reader, answer| created(reader, answer, true)),
+];
+
+fn created(reader: &Reader, answer: &Answer, webhook: bool) -> Result<String, Verdict> {
+    match answer.status.is_success() {
+        true => answer::created(&answer.body, false),
+        false => Err(answer::verdict(reader, answer, webhook)),
+    }
 }
 
 /// Opens an account. Connects to nothing.
@@ -259,7 +189,7 @@ fn is_id(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::{profile::KEYS, *};
 
     #[test]
     fn only_spaces_are_addresses() {

@@ -139,7 +139,7 @@ pub(super) fn within(space: &str, kind: &str, name: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        channels::{googlechat::scenarios::outgoing, sample::part},
+        channels::{googlechat::scenarios::outgoing, testing::sample::part},
         message::operation::{Button, Extras, Poll, Press},
     };
 

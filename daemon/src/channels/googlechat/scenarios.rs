@@ -3,13 +3,15 @@
 use std::{fs, time::Duration};
 
 use super::*;
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
-        http::mock::{Mock, Reply, body, http},
         limits::{Allowance, Scope},
         rate_hints,
-        sample::{self, key, part},
+        testing::{
+            http::{Mock, Reply, body, http},
+            sample::{self, key, part},
+        },
     },
     message::operation::Operation,
     render::Part,

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::rpc::{CallError, short};
 use crate::channels::{
-    http::{Answer, Reader, Verdict},
+    kit::http::{Answer, Reader, Verdict},
     limits::Scope,
 };
 

@@ -6,7 +6,7 @@
 //! way, for Messages writes down late what it was slow with: that is unknown. A file has no text of its own here: its caption
 //! is a part of its own before it (`caption_limit` of `formats.rs`), so that either may wait without the other coming twice.
 //!
-//! [`history`]: crate::channels::history
+//! [`history`]: crate::channels::kit::history
 //!
 //! The password is in every address, which is why nothing of an address is ever told.
 
@@ -31,8 +31,10 @@ use super::{
 use crate::{
     channels::{
         Attempt, Delivered, Failure, Located, PartKey,
-        history::{History, since},
-        http::{Answer, Http, Silence, base::Base, token::Token},
+        kit::{
+            history::{History, since},
+            http::{Answer, Http, Silence, base::Base, token::Token},
+        },
     },
     files::kept::{Checked, Kept},
     message::attachment::referred,

@@ -1,9 +1,10 @@
 //! What stands between the hub and Messages says in each case of the contract: a BlueBubbles server, or the program imsg.
 
+use super::spellings;
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, NOT_TOLD, Scene, UNCLAIMED, plays, stage::Script, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };
@@ -19,6 +20,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         },
         address: "+4915112345679",
         alike: ALIKE,
+        spelt: spellings::spelt,
+        unknown: UNKNOWN,
         acquainted: &[],
         message: "B-2",
         user: "+4915112345679",
@@ -37,6 +40,8 @@ const IMSG: Contract = Contract {
     settings: |stage| format!("kind = \"imsg\"\ncommand = [\"{}\"]", stage.program().display()),
     address: "+4915112345679",
     alike: ALIKE,
+    spelt: spellings::spelt,
+    unknown: UNKNOWN,
     acquainted: &[],
     message: "G-7",
     user: "+4915112345679",
@@ -213,3 +218,11 @@ fn imsg(said: &Said, case: Case) -> Scene {
         Case::Located | Case::Missing => Scene::Never(NOT_TOLD),
     }
 }
+
+/// Addresses whose spelling does not tell whose they are.
+const UNKNOWN: &[&str] = &[
+    "(SMS|any|RCS);-;[0-9]{1,14}",
+    "(SMS|any|RCS);-;[0-9]{3,6}[A-Z]{2,5}",
+    "(SMS|any|RCS);-;(tel:|p:|mailto:)[a-z0-9@.]{3,12}",
+    "(SMS|any|RCS);-;(<anna@example\\.org>|anna\\(c\\)@example\\.org|/anna@example\\.org|anna%example\\.org@example\\.net)",
+];

@@ -28,7 +28,7 @@ use super::{
 use crate::{
     channels::{
         Attempt, Failure, PartKey,
-        history::{History, since},
+        kit::history::{History, since},
     },
     files::kept::{Checked, Kept},
     message::attachment::{clean_name, referred},

@@ -14,101 +14,37 @@ mod chats;
 #[cfg(test)]
 pub(super) mod contract;
 pub(super) mod imsg;
+pub(super) mod profile;
 mod program;
 mod request;
 mod rpc;
 #[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod spellings;
 mod target;
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::Deserialize;
+use serde_json::Value;
 
 use self::{
     bluebubbles::Server,
     imsg::Imsg,
+    profile::{PLAIN, PRIVATE, REMOTE},
     program::Program,
     request::{Request, ServerRequest},
 };
 use super::{
-    Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Located, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest,
+    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    capabilities::DeliveryMode,
-    http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{Decode, base::Base, token::Token},
 };
-use crate::{
-    files::kept::Kept,
-    message::action::Action,
-    settings::{Key, example, key, secret::SecretSource},
-};
-
-/// `[channels.imessage.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    key("kind", "\"bluebubbles\"", "\"bluebubbles\": a BlueBubbles server. \"imsg\": the program imsg."),
-    example(
-        "url",
-        "\"https://mac.example.org:1234\"",
-        "BlueBubbles: its address. With http:// its password crosses the network unprotected.",
-    ),
-    example("password", "\"file:secrets/bluebubbles\"", "BlueBubbles: the server's password.").no_identity(),
-    key(
-        "private_api",
-        "true",
-        "BlueBubbles: whether its Private API is set up. Replies, reactions, edits, removals and effects need it.",
-    ).no_identity(),
-    example(
-        "command",
-        "[\"/opt/homebrew/bin/imsg\"]",
-        "imsg: the program, 0.9.0 or later, best 0.14.0; and arguments that come first.",
-    ),
-    example(
-        "ssh",
-        "[\"ssh\", \"-o\", \"BatchMode=yes\", \"-o\", \"ConnectTimeout=10\", \"me@mac.local\"]",
-        "imsg: what brings the command to the Mac, where the hub runs elsewhere. Files cannot go that way.",
-    ),
-];
-
-const INSTEAD: &[(Action, &str)] = &[
-    (Action::Poll, "ask in a message"),
-    (Action::Thread, "iMessage has no threads: use reply where the account has replies"),
-    (Action::ThreadReply, "iMessage has no threads: use reply where the account has replies"),
-    (Action::React, "answer in a message"),
-    (Action::Edit, "send the correction as a message"),
-    (Action::Delete, "send a correction as a message"),
-    (Action::SendWithEffect, "send it without an effect"),
-    (Action::Pin, "send it again"),
-];
-
-/// Messages takes files of 100 MB or so (<https://support.apple.com/guide/messages>); what is larger it refuses itself.
-const FILES: FileRules = FileRules {
-    max_size: 100 * 1024 * 1024,
-    everywhere: None,
-    max_together: u64::MAX,
-    form: FileForm::Captioned,
-    kinds: &[],
-};
-
-const PLAIN: Capabilities = Capabilities {
-    channel: "imessage",
-    address_hint: target::HINT,
-    files: Some(FILES),
-    instead: INSTEAD,
-    mode: DeliveryMode::Gateway,
-    ..Capabilities::PLAIN
-};
-
-const PRIVATE: Capabilities = Capabilities {
-    replies: true,
-    actions: &[Action::React, Action::Edit, Action::Delete],
-    effects: request::EFFECTS,
-    ..PLAIN
-};
-
-const REMOTE: Capabilities = Capabilities { files: None, ..PLAIN };
+use crate::{files::kept::Kept, settings::secret::SecretSource};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -145,6 +81,19 @@ enum Bridge {
 struct IMessage {
     bridge: Bridge,
     kept: Kept,
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("BlueBubbles", |reader, answer| match answer.status.is_success() {
+        true => answer::sent(&answer.body),
+        false => Err(answer::verdict(reader, answer)),
+    })];
+
+/// What a line of `imsg rpc` says to its first call, if it is an answer at all.
+pub fn imsg_line(line: &[u8]) -> Option<Result<Value, Failure>> {
+    let said = answer::line(line, 1)?;
+    Some(said.map_err(|error| imsg::classify(&error)))
 }
 
 /// Opens an account. Connects to nothing.

@@ -2,16 +2,16 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf};
 
-use super::{Bridge, IMessage, Imsg, KEYS, PLAIN, PRIVATE, Program, REMOTE, Server, Settings};
-use crate::channels::sample::AsJson as _;
+use super::{Bridge, IMessage, Imsg, PLAIN, PRIVATE, Program, REMOTE, Server, Settings, profile::KEYS};
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Attempt, Failure, OutgoingPart, PartKey, Redelivery,
-        http::{
-            base::Base,
-            mock::{Mock, Reply, body, http},
+        kit::http::base::Base,
+        testing::{
+            http::{Mock, Reply, body, http},
+            sample::{Files, key, op, outgoing, part},
         },
-        sample::{Files, key, op, outgoing, part},
     },
     message::{
         action::Action,
@@ -208,7 +208,7 @@ async fn a_file_goes_alone_and_one_whose_helper_is_away_waits() {
     }
     // Words would be lost with it, and are never there: they are a part of their own.
     let see = part("See");
-    assert_eq!(crate::channels::formats::IMESSAGE.caption_limit, Some(0));
+    assert_eq!(super::profile::FORMAT.caption_limit, Some(0));
     let request = imessage.composed(&OutgoingPart { files: &file, ..outgoing(ANNA, &see) });
     assert!(imessage.refusal(&request).is_some_and(|why| why.contains("no words with a file")), "{request}");
     // Nor is one that an earlier hub stored sent without them, or they twice.

@@ -3,7 +3,7 @@
 //! `iMessage;-;HANDLE` is the conversation with a person, so it is the handle; all others (`iMessage;+;chat123`, `SMS;-;…`)
 //! keep their GUID.
 
-use crate::channels::{mailbox, phone};
+use crate::channels::kit::{mailbox, phone};
 
 /// What an address may look like.
 pub(super) const HINT: &str = "a number such as +4915112345678, an e-mail address, or a conversation's GUID such as iMessage;+;chat123456";

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Deserialize;
 
 use crate::channels::{
-    http::{Answer, Reader, Verdict, quota},
+    kit::http::{Answer, Reader, Verdict, quota},
     limits::Scope,
 };
 

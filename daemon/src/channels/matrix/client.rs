@@ -20,8 +20,10 @@ use super::answer::{refusal, sent, uploaded, verdict};
 use crate::{
     channels::{
         Failure, Located, PartKey,
-        http::{Answer, Http, Silence, base::Base, token::Token},
-        removals::Removals,
+        kit::{
+            http::{Answer, Http, Silence, base::Base, token::Token},
+            removals::Removals,
+        },
     },
     files::kept::Checked,
 };

@@ -1,9 +1,10 @@
 //! What a homeserver says in each case of the contract.
 
+use crate::channels::testing::contract::spellings::identities;
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };
@@ -18,6 +19,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     },
     address: "!room:hub.test",
     alike: ALIKE,
+    spelt: || identities("![A-Za-z0-9]{10,18}:[a-z]{2,8}\\.test(:8448)?"),
+    unknown: &["#[a-z]{2,9}:hub\\.test", "@[a-z]{2,9}:hub\\.test", "!a%[0-9a-f]{2}b:hub\\.test"],
     acquainted: &[],
     message: "$event",
     user: "@ada:hub.test",

@@ -15,6 +15,7 @@ mod client;
 pub(super) mod contract;
 mod media;
 mod operations;
+pub(super) mod profile;
 #[cfg(test)]
 mod scenarios;
 mod state;
@@ -23,94 +24,26 @@ mod target;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use gatepost_chunk::Unit;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use self::{client::Client, operations::Act};
+use self::{client::Client, operations::Act, profile::CAPABILITIES};
 use super::{
-    Adapter, Capabilities, Delivered, EditForm, Failure, FileForm, FileRules, IdScope, Located, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart,
+    PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    capabilities::PollRules,
-    http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{Decode, base::Base, token::Token},
     sender::members,
 };
 use crate::{
     files::kept::Kept,
-    message::action::Action,
     render::{Flavour, Part},
-    settings::{Key, example, key, secret::SecretSource},
-};
-
-/// `[channels.matrix.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example(
-        "homeserver",
-        "\"https://matrix.example.org\"",
-        "The homeserver's address for clients. With http:// the token and every message cross the network unprotected: for a server on this machine only.",
-    ),
-    example(
-        "token",
-        "\"file:secrets/matrix\"",
-        "The access token of the account, from a login of its own: the server recognises a resent message by the login's device.",
-    ).identity_in(user_of),
-    key("limit", "4000", "Where a long message is split, in characters, from 200 to 6000.").no_identity(),
-    key(
-        "resend_minutes",
-        "1380",
-        "For how long after its first attempt a message may be sent again when its answer was lost. Synapse recognises one for 24 hours, Dendrite for 30 minutes: there, set 25.",
-    ).no_identity(),
-];
-
-const CAPABILITIES: Capabilities = Capabilities {
-    channel: "matrix",
-    threads: true,
-    replies: true,
-    silent: true,
-    address_hint: "a room id such as !abcdef:example.org, its alias, or a person you share one direct room with",
-    // The homeserver has its own bound, and says so.
-    files: Some(FileRules {
-        max_size: u64::MAX,
-        everywhere: None,
-        max_together: u64::MAX,
-        form: FileForm::Captioned,
-        kinds: &[],
-    }),
-    actions: &[
-        Action::Thread,
-        Action::React,
-        Action::Poll,
-        Action::Edit,
-        Action::Delete,
-        Action::Pin,
-        Action::Unpin,
-        Action::Kick,
-        Action::Ban,
-        Action::SetPresence,
-    ],
-    // MSC3381 takes up to 20 answers; lengths are nobody's but the event's.
-    polls: Some(PollRules {
-        options: 20,
-        question: 300,
-        option: 300,
-        unit: Unit::CodePoints,
-        multiple: true,
-        seconds: 0,
-        anonymous: false,
-        stand_in: None,
-    }),
-    edits: EditForm::Replacement,
-    instead: &[(
-        Action::Timeout,
-        "Matrix has kick and ban; a member's right to write is the room's power levels",
-    )],
-    ..Capabilities::PLAIN
+    settings::secret::SecretSource,
 };
 
 /// For readers; the server would take more.
-const DEFAULT_LIMIT: usize = match crate::channels::formats::MATRIX.flavour.limit {
+const DEFAULT_LIMIT: usize = match profile::FORMAT.flavour.limit {
     Some(limit) => limit,
     None => MAX_LIMIT,
 };
@@ -163,6 +96,10 @@ fn user_of(token: &str) -> String {
     }
 }
 
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("send", answer::sent), ("upload", answer::uploaded)];
+
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
@@ -193,7 +130,7 @@ impl Adapter for Matrix {
     }
 
     fn flavour(&self) -> Flavour {
-        Flavour { limit: Some(self.limit), ..crate::channels::formats::MATRIX.flavour }
+        Flavour { limit: Some(self.limit), ..profile::FORMAT.flavour }
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
@@ -345,11 +282,11 @@ fn relation(thread: Option<&str>, reply_to: Option<&str>) -> Option<Value> {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::channels::sample::AsJson as _;
+    use super::{profile::KEYS, *};
+    use crate::channels::testing::sample::AsJson as _;
     use crate::channels::{
         matrix::scenarios::{matrix, outgoing},
-        sample::{marked, part},
+        testing::sample::{marked, part},
     };
 
     #[test]
@@ -381,7 +318,7 @@ mod tests {
         assert_eq!(content["body"], "It was [Spoiler].");
         assert_eq!(content["formatted_body"], "<p>It was <span data-mx-spoiler>the butler</span>.</p>");
         let operation = crate::message::operation::Operation::Edit { message: "$e".into() };
-        let op = matrix.composed_operation(&crate::channels::sample::op(
+        let op = matrix.composed_operation(&crate::channels::testing::sample::op(
             "!room:hub.test",
             &operation,
             Some(&parts[0]),

@@ -160,7 +160,7 @@ mod tests {
     use super::*;
 
     fn compose(op: &OperationRequest<'_>) -> Option<Value> {
-        super::compose(op).map(crate::channels::sample::json_of)
+        super::compose(op).map(crate::channels::testing::sample::json_of)
     }
 
     fn op<'a>(operation: &'a Operation, part: Option<&'a Part>) -> OperationRequest<'a> {

@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix};
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Failure, OutgoingPart,
-        http::{
-            base::Base,
-            mock::{Mock, Reply, http, nobody},
-        },
+        kit::http::base::Base,
         limits::{Allowance, Scope},
         rate_hints,
-        sample::{self, Files, key, part},
+        testing::{
+            http::{Mock, Reply, http, nobody},
+            sample::{self, Files, key, part},
+        },
     },
     message::operation::Operation,
     render::Part,

@@ -4,7 +4,7 @@ use reqwest::{Method, StatusCode};
 use serde_json::{Map, Value, json};
 
 use super::{answer::refusal, client::Client, operations::Act};
-use crate::channels::{Failure, PartKey, http::Silence};
+use crate::channels::{Failure, PartKey, kit::http::Silence};
 
 impl Client {
     /// Does it; the id of the event or the person that it was done to.

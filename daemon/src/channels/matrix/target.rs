@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::client::Client;
 use crate::channels::{
-    http::Silence,
     identity::{Identity, Unidentified},
+    kit::http::Silence,
 };
 
 /// <https://spec.matrix.org/v1.18/appendices/#common-identifier-format>, in bytes.

@@ -17,7 +17,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 use crate::channels::{
-    http::{Answer, Reader, Verdict, quota},
+    kit::http::{Answer, Reader, Verdict, quota},
     limits::Scope,
 };
 

@@ -23,7 +23,7 @@ use super::{
 use crate::{
     channels::{
         Failure,
-        http::{Answer, Http, Silence, base::Base, inlined},
+        kit::http::{Answer, Http, Silence, base::Base, inlined},
         limits::Scope,
     },
     files::kept::{Checked, Kept},

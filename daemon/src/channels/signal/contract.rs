@@ -1,9 +1,10 @@
 //! What signal-cli says in each case of the contract.
 
+use super::spellings;
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };
@@ -15,6 +16,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     settings: |stage| format!("url = \"http://127.0.0.1:{}\"\naccount = \"+4915112345678\"", stage.port),
     address: "+4915112345679",
     alike: ALIKE,
+    spelt: spellings::spelt,
+    unknown: &["\\+49151[0-9]{8}", "u:[a-z]{3,9}\\.[0-9]{2,4}"],
     acquainted: &[ACCOUNTS],
     message: "1700000000000",
     user: "+4915112345679",

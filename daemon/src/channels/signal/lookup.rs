@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use super::{client::Client, target::canonical};
 use crate::channels::{
     Failure,
-    http::Silence,
     identity::{Identity, Unidentified},
+    kit::http::Silence,
     limits::Scope,
 };
 

@@ -16,103 +16,35 @@ mod client;
 #[cfg(test)]
 pub(super) mod contract;
 mod lookup;
+pub(super) mod profile;
 mod reached;
 mod request;
 #[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod spellings;
 mod target;
 mod version;
 
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use gatepost_chunk::Unit;
 use serde::Deserialize;
 
-use self::{client::Client, request::Request};
+use self::{
+    client::Client,
+    profile::{CAPABILITIES, WITHOUT_POLLS},
+    request::Request,
+};
 use super::{
-    Adapter, Capabilities, Delivered, EditForm, Failure, FileForm, FileRules, IdScope, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OperationRequest, OutgoingPart, PartKey,
+    Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    capabilities::{DeliveryMode, PollRules},
-    http::base::Base,
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{Answer, Decode, Reader, Verdict, base::Base},
 };
-use crate::{
-    files::kept::Kept,
-    message::action::Action,
-    settings::{Key, example},
-};
-
-/// `[channels.signal.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example(
-        "url",
-        "\"http://127.0.0.1:8080\"",
-        "Where signal-cli listens: signal-cli daemon --http 127.0.0.1:8080, without -a. It asks nobody who they are, so let it listen on this machine only.",
-    ),
-    example("account", "\"+4915112345678\"", "The account's number, as signal-cli listAccounts shows it."),
-];
-
-/// signal-cli reads no text of JSON that is longer than 20,000,000 characters (Jackson's `StreamReadConstraints`; 0.13.19
-/// answers -32603 to one that is), and a file in base64 takes four for each three bytes.
-const MAX_FILE: u64 = 14 * 1024 * 1024;
-
-const CAPABILITIES: Capabilities = Capabilities {
-    channel: "signal",
-    replies: true,
-    address_hint: target::HINT,
-    files: Some(FileRules {
-        max_size: MAX_FILE,
-        everywhere: None,
-        max_together: u64::MAX,
-        form: FileForm::Captioned,
-        kinds: &[],
-    }),
-    actions: &[Action::React, Action::Poll, Action::Edit, Action::Delete],
-    // Ten options (signal-cli's `SendPollCreateCommand`, in 0.13.23 and later); Signal's applications drop a poll whose
-    // question or option is longer (Signal-Android, `DataMessageProcessor`: `POLL_CHARACTER_LIMIT`).
-    polls: Some(PollRules {
-        options: 10,
-        question: 100,
-        option: 100,
-        // Java counts so (`String.length`).
-        unit: Unit::Utf16,
-        multiple: true,
-        seconds: 0,
-        anonymous: false,
-        stand_in: None,
-    }),
-    // <https://github.com/signalapp/Signal-Android/blob/main/app/src/main/java/org/thoughtcrime/securesms/messages/EditMessageProcessor.kt>:
-    // an edit is a message with a time of its own, and takes the place of the one whose time it names, quote and all.
-    edits: EditForm::Revision,
-    instead: &[
-        (Action::ThreadReply, "Signal has no threads: use reply"),
-        (Action::Thread, "Signal has no threads: use reply"),
-        (Action::Pin, "send it again, or quote it with reply"),
-        (Action::SendWithEffect, "send it without an effect"),
-    ],
-    mode: DeliveryMode::Gateway,
-    ..Capabilities::PLAIN
-};
-
-/// Of a signal-cli that is known to be too old for polls.
-const WITHOUT_POLLS: Capabilities = Capabilities {
-    actions: &[Action::React, Action::Edit, Action::Delete],
-    polls: None,
-    instead: &[
-        (
-            Action::Poll,
-            "signal-cli makes polls since 0.13.23, and the one that runs is older: ask in a message",
-        ),
-        (Action::ThreadReply, "Signal has no threads: use reply"),
-        (Action::Thread, "Signal has no threads: use reply"),
-        (Action::Pin, "send it again, or quote it with reply"),
-        (Action::SendWithEffect, "send it without an effect"),
-    ],
-    ..CAPABILITIES
-};
+use crate::files::kept::Kept;
 
 /// How long after one question for its version a signal-cli that did not answer is asked again.
 const ASK_AGAIN: Duration = Duration::from_mins(1);
@@ -128,6 +60,16 @@ struct Signal {
     client: Client,
     account: String,
     kept: Kept,
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("person", |reader, answer| sent(reader, answer, false)),
+    ("group", |reader, answer| sent(reader, answer, true)),
+];
+
+fn sent(reader: &Reader, answer: &Answer, group: bool) -> Result<String, Verdict> {
+    classify::decode(reader, answer, "send", group).map(|result| result["timestamp"].to_string())
 }
 
 /// Opens an account. Connects to nothing.

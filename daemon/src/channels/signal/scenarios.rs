@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use super::{CAPABILITIES, Client, KEYS, Settings, Signal};
-use crate::channels::sample::AsJson as _;
+use super::{CAPABILITIES, Client, Settings, Signal, profile::KEYS};
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Delivered, Failure, OperationRequest, OutgoingPart, Quoted, Redelivery,
-        http::{
-            base::Base,
-            mock::{Mock, Reply, body, http},
-        },
+        kit::http::base::Base,
         limits::{Allowance, Scope},
         rate_hints,
-        sample::{Files, key, op, outgoing, part},
+        testing::{
+            http::{Mock, Reply, body, http},
+            sample::{Files, key, op, outgoing, part},
+        },
     },
     message::{
         action::Action,

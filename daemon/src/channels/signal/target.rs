@@ -6,7 +6,7 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use crate::channels::phone;
+use crate::channels::kit::phone;
 
 /// What an address may look like.
 pub(super) const HINT: &str = "a number such as +4915112345678, an account's UUID, u:name.01, or group:ID";

@@ -118,7 +118,7 @@ fn sections(text: &str) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channels::sample::part;
+    use crate::channels::testing::sample::part;
     use crate::message::operation::Choice;
 
     #[test]

@@ -20,10 +20,12 @@ use super::{
 };
 use crate::channels::{
     Failure, PartKey,
-    http::{Answer, Http, Silence, base::Base, token::Token},
     identity::{Identity, Unidentified},
+    kit::{
+        http::{Answer, Http, Silence, base::Base, token::Token},
+        removals::Removals,
+    },
     limits::Scope,
-    removals::Removals,
 };
 
 /// The type of the metadata that carries a part's key: <https://docs.slack.dev/messaging/message-metadata>.

@@ -1,9 +1,10 @@
 //! What Slack says in each case of the contract.
 
+use crate::channels::testing::contract::spellings::identities;
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };
@@ -18,6 +19,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     },
     address: "C012AB3CD",
     alike: ALIKE,
+    spelt: || identities("[CGUW][0-9A-Z]{8,10}"),
+    unknown: &["D[0-9A-Z]{8,10}"],
     acquainted: &[],
     message: "1790000000.000100",
     user: "U012AB3CD",

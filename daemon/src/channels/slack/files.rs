@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     cause::innermost,
-    channels::{Failure, http::Http},
+    channels::{Failure, kit::http::Http},
     files::kept::{Checked, Kept},
     message::attachment::referred,
 };

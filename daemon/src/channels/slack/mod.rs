@@ -19,6 +19,7 @@ pub(super) mod contract;
 mod emoji;
 mod files;
 mod located;
+pub(super) mod profile;
 mod reconcile;
 pub(super) mod refusal;
 mod request;
@@ -29,106 +30,21 @@ mod target;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{client::Client, request::Request};
+use self::{client::Client, profile::CAPABILITIES, request::Request};
 use super::{
-    Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Located, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest,
+    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
-    http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{Decode, base::Base, token::Token},
+    limits::Scope,
 };
-use crate::{
-    files::kept::Kept,
-    message::action::Action,
-    settings::{Key, example, key, secret::SecretSource},
-};
-
-/// `[channels.slack.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example(
-        "token",
-        "\"file:secrets/slack\"",
-        "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer, and in which thread a message is, channels:history, groups:history and im:history; im:read to know whose a direct conversation (D…) is, which is held where an agent has a `hold` entry and nobody knows; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",
-    ).identity_in(bot_of),
-    key(
-        "base_url",
-        "\"https://slack.com/api\"",
-        "The Web API's address. GovSlack has its own; with http:// everything crosses the network unprotected.",
-    ),
-];
+use crate::{files::kept::Kept, settings::secret::SecretSource};
 
 const DEFAULT_BASE: &str = "https://slack.com/api";
-
-const CAPABILITIES: Capabilities = Capabilities {
-    channel: "slack",
-    threads: true,
-    replies: true,
-    answers_are_threads: true,
-    address_hint: "a conversation's or person's id such as C012AB3CD or U012AB3CD",
-    // <https://slack.com/help/articles/201330736>: 1 GB a file. Each is shared by a request of its own, for a text with its
-    // key, its buttons and its blocks cannot stand in that request.
-    files: Some(FileRules {
-        max_size: 1 << 30,
-        everywhere: None,
-        max_together: u64::MAX,
-        form: FileForm::Captioned,
-        kinds: &[],
-    }),
-    actions: &[
-        Action::Thread,
-        Action::React,
-        Action::Poll,
-        Action::Edit,
-        Action::Delete,
-        Action::Pin,
-        Action::Unpin,
-        Action::SetPresence,
-    ],
-    // <https://docs.slack.dev/reference/block-kit/blocks/actions-block>: 25 elements; `.../block-elements/button-element`:
-    // 75 characters on it, 2,000 in its value, 3,000 in its address. A row is a block, and a message has 50.
-    buttons: Some(ButtonRules {
-        rows: 10,
-        per_row: 25,
-        in_all: 100,
-        text: 75,
-        data: 2000,
-        data_unit: Unit::CodePoints,
-        url: 3000,
-    }),
-    // <https://docs.slack.dev/reference/block-kit/composition-objects/option-object>: 75 characters a label;
-    // `.../block-elements/select-menu-element`: 100 options, 255 characters of `action_id`, 150 of its placeholder.
-    selects: Some(SelectRules { in_all: 10, options: 100, text: 75, id: 255, placeholder: 150 }),
-    polls: Some(PollRules {
-        options: 25,
-        question: 3000,
-        option: 75,
-        unit: Unit::CodePoints,
-        multiple: true,
-        seconds: 0,
-        anonymous: false,
-        stand_in: Some("buttons"),
-    }),
-    cards: Some(CardRules { what: "blocks", max_bytes: 64 * 1024, check: card::check }),
-    instead: &[
-        (Action::Timeout, "ask somebody who administers the workspace: Slack lets no bot do that"),
-        (
-            Action::Kick,
-            "ask somebody who administers the workspace: Slack lets a bot do that in few conversations",
-        ),
-        (Action::Ban, "ask somebody who administers the workspace: Slack lets no bot do that"),
-        (
-            Action::SetPresence,
-            "leave statusText out and use online, away or offline: more takes a person's own token",
-        ),
-        (Action::SendWithEffect, "send it without an effect, or with an emoji in its text"),
-    ],
-    ..Capabilities::PLAIN
-};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -157,6 +73,13 @@ fn bot_of(token: &str) -> String {
         _ => token.to_owned(),
     }
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("", |reader, answer| match refusal::decode(reader, answer, Scope::Chat)? {
+        refusal::Outcome::Yes(said) => refusal::posted(&said),
+        refusal::Outcome::Already => Ok(String::new()),
+    })];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
@@ -254,14 +177,14 @@ impl Receiver for Slack {}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::channels::sample::AsJson as _;
+    use super::{profile::KEYS, *};
+    use crate::channels::testing::sample::AsJson as _;
     use crate::message::operation::{Button, Extras, Press};
 
     #[test]
     fn a_text_a_card_and_buttons_have_fifty_blocks_together() {
         let slack = scenarios::slack(1);
-        let text = super::super::sample::part("Hello");
+        let text = crate::channels::testing::sample::part("Hello");
         let refusal = |dividers: usize| {
             let card = vec![serde_json::json!({ "type": "divider" }); dividers];
             let buttons = vec![vec![Button { text: "Yes".into(), press: Press::Data("y".into()) }]];

@@ -188,8 +188,8 @@ mod tests {
     use super::*;
     use crate::{
         channels::{
-            sample::{file, part},
             slack::scenarios::outgoing,
+            testing::sample::{file, part},
         },
         message::operation::{Button, Extras, Poll, Press},
     };
@@ -199,7 +199,7 @@ mod tests {
     }
 
     fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
-        super::compose_operation(op).map(crate::channels::sample::json_of)
+        super::compose_operation(op).map(crate::channels::testing::sample::json_of)
     }
 
     fn post_of(text: &str) -> Value {
@@ -223,7 +223,8 @@ mod tests {
     #[test]
     fn a_notification_reads_no_spoiler() {
         let document = crate::render::parse("**It** was ||the butler & co||.");
-        let parts = crate::render::render(&document, &crate::channels::formats::SLACK.flavour).unwrap();
+        let parts =
+            crate::render::render(&document, &crate::channels::slack::profile::FORMAT.flavour).unwrap();
         let message = compose(&outgoing(&parts[0]))["body"].clone();
         assert_eq!(message["text"], "It was (spoiler).");
         assert_eq!(message["blocks"][0]["text"]["text"], "*It* was (spoiler) the butler &amp; co.");
@@ -231,9 +232,10 @@ mod tests {
             Operation::Edit { message: "1.1".into() },
             Operation::Thread { name: "Whodunit".into(), message: None },
         ] {
-            let message = compose_operation(&crate::channels::sample::op("C1", &operation, Some(&parts[0])))
-                .unwrap()["body"]
-                .clone();
+            let message =
+                compose_operation(&crate::channels::testing::sample::op("C1", &operation, Some(&parts[0])))
+                    .unwrap()["body"]
+                    .clone();
             assert!(!message["text"].to_string().contains("butler"), "{message}");
             assert!(message["blocks"].to_string().contains("butler"), "{message}");
         }

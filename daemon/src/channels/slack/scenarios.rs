@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use super::{Slack, client::Client};
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Attempt, Failure, OperationRequest, OutgoingPart, PartKey, Redelivery,
-        http::{
-            base::Base,
-            mock::{Mock, Reply, body, http},
-            token::Token,
-        },
+        kit::http::{base::Base, token::Token},
         limits::{Allowance, Scope},
         rate_hints,
-        sample::{self, Files, file, part},
+        testing::{
+            http::{Mock, Reply, body, http},
+            sample::{self, Files, file, part},
+        },
     },
     files::kept::Kept,
     message::operation::Operation,

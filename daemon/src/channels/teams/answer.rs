@@ -3,7 +3,7 @@
 use serde::Deserialize;
 
 use crate::channels::{
-    http::{Answer, Reader, Verdict},
+    kit::http::{Answer, Reader, Verdict},
     limits::Scope,
 };
 

@@ -22,9 +22,11 @@ use crate::{
     channels::{
         Failure, PartKey,
         callback::CallbackRefused,
-        http::{Answer, Http, Reader, Silence, Verdict, base::Base, granted::Granted, token::Token},
+        kit::{
+            http::{Answer, Http, Reader, Silence, Verdict, base::Base, granted::Granted, token::Token},
+            removals::Removals,
+        },
         limits::Scope,
-        removals::Removals,
     },
     files::kept::{Checked, Kept},
     message::attachment::referred,
@@ -267,7 +269,7 @@ impl Client {
                 (self.http.client.request(method, url), None)
             }
         };
-        let mut longest = crate::channels::http::TIMEOUT;
+        let mut longest = crate::channels::kit::http::TIMEOUT;
         if let Some(body) = body {
             let body = Value::from(body.clone()).to_string();
             longest = Http::longest(body.len() as u64);

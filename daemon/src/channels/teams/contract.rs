@@ -1,9 +1,12 @@
 //! What Microsoft Teams says in each case of the contract, to a bot and to a workflow.
 
+use proptest::prelude::*;
+
+use crate::channels::testing::contract::spellings::{Spelt, cased, identities, letters, same};
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };
@@ -26,6 +29,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         },
         address: "19:abc@thread.tacv2",
         alike: &[Alike { identity: "19:abc@thread.tacv2", spelt: &["19:abc@thread.tacv2"], asked: &[] }],
+        spelt,
+        unknown: &["19:[a-z0-9]{10,32}@(unq\\.gbl\\.spaces|p2p\\.[a-z]{2,8})"],
         acquainted: &[],
         message: "1700000000000",
         user: "29:1",
@@ -41,6 +46,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         address: "webhook",
         // Nobody says which conversation it is.
         alike: &[],
+        spelt: || identities("webhook"),
+        unknown: &[],
         acquainted: &[],
         message: "1",
         user: "29:1",
@@ -103,4 +110,13 @@ fn by_workflow(case: Case) -> Scene {
         Case::NotReady => Scene::Never("a workflow is asked nothing, for every question would be a message"),
         _ => usual(&[], TAKEN, ID, case),
     }
+}
+
+fn spelt() -> BoxedStrategy<Spelt> {
+    let guids = ("[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}", letters());
+    prop_oneof![
+        identities("19:[a-z0-9]{10,32}@thread\\.(tacv2|v2|skype)|a:[A-Za-z0-9_-]{20,60}"),
+        guids.prop_map(|(guid, large)| same([guid.clone(), cased(&guid, &large)]))
+    ]
+    .boxed()
 }

@@ -16,6 +16,7 @@ mod consent;
 #[cfg(test)]
 pub(super) mod contract;
 mod file_transfer;
+pub(super) mod profile;
 mod request;
 #[cfg(test)]
 mod scenarios;
@@ -26,142 +27,40 @@ mod token_verification;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
 use self::{
-    client::Client, consent::Answer, file_transfer::FileTransfer, request::Request,
+    client::Client,
+    consent::Answer,
+    file_transfer::FileTransfer,
+    profile::{BOT, WEBHOOK},
+    request::Request,
     token_verification::Believer,
 };
 use super::{
-    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest,
-    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OperationRequest, OutgoingPart, PartKey,
+    Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
-    capabilities::{ButtonRules, CardRules, PollRules},
-    http::{
+    hub_handle::HubHandle,
+    identity::{Identity, Spelling, Unidentified},
+    kit::http::{
+        self, Decode, Reader, Verdict,
         base::{Base, without_query},
         token::Token,
     },
-    hub_handle::HubHandle,
-    identity::{Identity, Spelling, Unidentified},
     receiver::Notifications,
 };
-use crate::{
-    files::kept::Kept,
-    message::action::Action,
-    settings::{Key, example, key, secret::SecretSource},
-};
-
-/// `[channels.teams.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example(
-        "app_id",
-        "\"00000000-0000-0000-0000-000000000000\"",
-        "The bot's application (client) id in Microsoft Entra. Either this, with secret, or webhook.",
-    ),
-    example("secret", "\"file:secrets/teams\"", "A client secret of the application.").no_identity(),
-    key(
-        "tenant",
-        "\"botframework.com\"",
-        "Where the application is registered: your tenant's id for a single-tenant bot, the default for a multi-tenant one.",
-    ),
-    key(
-        "service_url",
-        "\"https://smba.trafficmanager.net/teams\"",
-        "The Bot Connector's address: the serviceUrl of what the bot receives, or this default. Government clouds have others.",
-    ),
-    key("login_url", "\"https://login.microsoftonline.com\"", "Where the bot gets its access tokens."),
-    key(
-        "openid_url",
-        "\"https://login.botframework.com/v1/.well-known/openidconfiguration\"",
-        "Where the keys are named by which Teams is believed when it tells what became of a file that was offered. Government clouds have others.",
-    ).no_identity(),
-    example(
-        "webhook",
-        "\"file:secrets/teams-webhook\"",
-        "The address of a workflow that posts what it gets into a chat or channel: texts and cards to that one place, which is called `webhook` here.",
-    ).identity_in(without_query),
-];
+use crate::{files::kept::Kept, settings::secret::SecretSource};
 
 const DEFAULT_SERVICE: &str = "https://smba.trafficmanager.net/teams";
 const DEFAULT_LOGIN: &str = "https://login.microsoftonline.com";
 const DEFAULT_TENANT: &str = "botframework.com";
 const DEFAULT_OPENID: &str = "https://login.botframework.com/v1/.well-known/openidconfiguration";
 
-/// What a workflow's webhook can do.
-const WEBHOOK: Capabilities = Capabilities {
-    channel: "teams",
-    address_hint: "webhook: the one place that the workflow posts to",
-    // Nobody hears of a press: it opens addresses alone.
-    buttons: Some(ButtonRules { data: 0, ..BUTTONS }),
-    cards: Some(CardRules { what: "an Adaptive Card", max_bytes: cards::MAX_BYTES, check: cards::check }),
-    instead: &[
-        (Action::Thread, "send a message of its own: a webhook knows no threads"),
-        (Action::React, REACT),
-        (Action::Poll, "ask in words: a webhook does not hear what people press"),
-        (Action::Edit, "send a new message: a webhook changes nothing"),
-        (Action::Delete, "ask somebody in the conversation: a webhook changes nothing"),
-        (Action::Pin, PIN),
-        (Action::Unpin, PIN),
-        (Action::SendAttachment, "send a link to the file: a webhook takes none"),
-        (Action::SetPresence, PRESENCE),
-    ],
-    ..Capabilities::PLAIN
-};
-
-/// What a bot can do.
-const BOT: Capabilities = Capabilities {
-    threads: true,
-    replies: true,
-    address_hint: "a conversation's id such as 19:…@thread.tacv2",
-    // An offered file goes in one request, which may have 60 MiB
-    // (<https://learn.microsoft.com/graph/api/driveitem-createuploadsession#upload-bytes-to-the-upload-session>); this much
-    // gets there within the longest that a request may take, at the slowest that one may be.
-    files: Some(FileRules {
-        max_size: 48_000_000,
-        everywhere: None,
-        max_together: u64::MAX,
-        form: FileForm::Captioned,
-        kinds: &[],
-    }),
-    actions: &[Action::Thread, Action::Poll, Action::Edit, Action::Delete],
-    buttons: Some(BUTTONS),
-    polls: Some(PollRules {
-        options: 20,
-        question: 500,
-        option: 100,
-        unit: Unit::CodePoints,
-        multiple: true,
-        seconds: 0,
-        anonymous: false,
-        stand_in: Some("an Adaptive Card"),
-    }),
-    instead: &[
-        (Action::React, REACT),
-        (Action::Pin, PIN),
-        (Action::Unpin, PIN),
-        (Action::SetPresence, PRESENCE),
-        (Action::Kick, "ask an owner of the team"),
-        (Action::Ban, "ask an owner of the team"),
-        (Action::Timeout, "ask an owner of the team"),
-    ],
-    ..WEBHOOK
-};
-
-/// Teams names no bound for these but that of the message: 28 KB by a workflow
-/// (<https://learn.microsoft.com/microsoftteams/limits-specifications-teams>), and these fit in beside a text and a card.
-/// The parser of Adaptive Cards shows five of a row where its host says nothing else (`hostConfig.actions.maxActions`).
-const BUTTONS: ButtonRules =
-    ButtonRules { rows: 4, per_row: 5, in_all: 10, text: 40, data: 256, data_unit: Unit::Bytes, url: 512 };
-
 /// The longest activity, in bytes: those of Teams have 28 KB, and what its cards send back may be as much again.
 const MAX_ACTIVITY_BYTES: usize = 256 * 1024;
-
-const REACT: &str = "answer in the conversation: bots do not react on Teams";
-const PIN: &str = "ask somebody in the conversation: bots do not pin on Teams";
-const PRESENCE: &str = "say it in a message: a bot has no status";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -200,6 +99,19 @@ struct Teams {
     kept: Kept,
     believer: Believer,
     transfer: FileTransfer,
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("bot", |reader, answer| sent(reader, answer, false)),
+    ("workflow", |reader, answer| sent(reader, answer, true)),
+];
+
+fn sent(reader: &Reader, answer: &http::Answer, webhook: bool) -> Result<String, Verdict> {
+    match answer.status.is_success() {
+        true => Ok(answer.body["id"].as_str().unwrap_or_default().to_owned()),
+        false => Err(answer::verdict(reader, answer, webhook)),
+    }
 }
 
 /// Opens an account. Connects to nothing.
@@ -341,12 +253,12 @@ impl Receiver for Teams {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::channels::sample::AsJson as _;
+    use super::{profile::KEYS, *};
+    use crate::channels::testing::sample::AsJson as _;
 
     #[test]
     fn more_than_teams_takes_is_refused_before_anybody_is_asked() {
-        let (teams, text) = (scenarios::bot(1), super::super::sample::part("Hello"));
+        let (teams, text) = (scenarios::bot(1), crate::channels::testing::sample::part("Hello"));
         let refusal = |length: usize| {
             let block = serde_json::json!({ "type": "TextBlock", "text": "x".repeat(length) });
             let card = serde_json::json!({ "type": "AdaptiveCard", "version": "1.4", "body": [block] });
@@ -359,8 +271,8 @@ mod tests {
 
     #[test]
     fn the_largest_file_that_is_offered_gets_there_in_time() {
-        let slowest = super::super::http::Http::longest(BOT.files.as_ref().unwrap().max_size);
-        assert!(slowest < super::super::http::Http::longest(u64::MAX), "{slowest:?}");
+        let slowest = crate::channels::kit::http::Http::longest(BOT.files.as_ref().unwrap().max_size);
+        assert!(slowest < crate::channels::kit::http::Http::longest(u64::MAX), "{slowest:?}");
     }
 
     #[test]

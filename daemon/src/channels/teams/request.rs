@@ -210,18 +210,18 @@ mod tests {
     use super::*;
     use crate::{
         channels::{
-            sample::{file, part},
             teams::scenarios::outgoing,
+            testing::sample::{file, part},
         },
         message::operation::{Button, Extras, Poll, Press},
     };
 
     fn compose(outgoing: &OutgoingPart<'_>, webhook: bool) -> Value {
-        crate::channels::sample::json_of(super::compose(outgoing, webhook))
+        crate::channels::testing::sample::json_of(super::compose(outgoing, webhook))
     }
 
     fn compose_operation(op: &OperationRequest<'_>) -> Option<Value> {
-        super::compose_operation(op).map(crate::channels::sample::json_of)
+        super::compose_operation(op).map(crate::channels::testing::sample::json_of)
     }
 
     #[test]

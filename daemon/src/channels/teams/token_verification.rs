@@ -14,7 +14,7 @@ use tokio::{sync::Mutex, time::Instant};
 use super::token::{Claims, Key, Parsed};
 use crate::channels::{
     callback::CallbackRefused,
-    http::{Http, base::Base},
+    kit::http::{Http, base::Base},
 };
 
 /// "All bot implementations … should refresh … at least once every 24 hours".

@@ -16,9 +16,11 @@ use super::{
 use crate::{
     channels::{
         Failure, PartKey,
-        http::{Http, Silence, TIMEOUT, base::Base, token::Token},
         identity::{Identity, Unidentified},
-        removals::Removals,
+        kit::{
+            http::{Http, Silence, TIMEOUT, base::Base, token::Token},
+            removals::Removals,
+        },
     },
     files::kept::Kept,
 };

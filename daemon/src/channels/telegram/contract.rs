@@ -1,9 +1,12 @@
 //! What Telegram says in each case of the contract.
 
+use proptest::{prelude::*, strategy::Union};
+
+use crate::channels::testing::contract::spellings::{Spelt, numbered, same};
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };
@@ -18,6 +21,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     },
     address: "-1001234567890",
     alike: ALIKE,
+    spelt,
+    unknown: &["@[a-z][a-z0-9_]{4,20}", "-[1-9][0-9]{4,10}"],
     acquainted: &[],
     message: "42",
     user: "99",
@@ -80,4 +85,14 @@ fn scene(case: Case) -> Scene {
         Case::Operation(_) => plays([DONE], Ends::Sent("42")),
         _ => usual(&[], SENT, "42", case),
     }
+}
+
+fn spelt() -> BoxedStrategy<Spelt> {
+    Union::new([numbered("", 1..1_u64 << 40), numbered("-", 1_000_000_000_000..1_999_999_999_999_u64)])
+        .prop_map(|forms| {
+            let named: Vec<_> =
+                ["tg:", "telegram:"].iter().map(|name| format!("{name}{}", forms[0])).collect();
+            same(forms.into_iter().chain(named))
+        })
+        .boxed()
 }

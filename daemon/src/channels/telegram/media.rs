@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    channels::{Failure, http::Http},
+    channels::{Failure, kit::http::Http},
     files::kept::{Checked, Kept},
     message::attachment::{Attachment, referred},
 };
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn what_is_seen_stands_together_and_what_is_read_or_heard_with_its_like() {
-        let of = |kind: &str| crate::channels::sample::file("a", kind, kind.as_bytes());
+        let of = |kind: &str| crate::channels::testing::sample::file("a", kind, kind.as_bytes());
         let [png, mp4, pdf, mp3, gif] =
             ["image/png", "video/mp4", "application/pdf", "audio/mpeg", "image/gif"].map(of);
         let with = |one, other| joins_album(std::slice::from_ref(one), other);

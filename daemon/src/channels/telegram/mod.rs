@@ -14,6 +14,7 @@ mod client;
 #[cfg(test)]
 pub(super) mod contract;
 mod media;
+pub(super) mod profile;
 mod request;
 #[cfg(test)]
 mod scenarios;
@@ -22,102 +23,28 @@ mod target;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use gatepost_chunk::Unit;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{client::Client, request::Request};
+use self::{
+    client::Client,
+    profile::{CAPABILITIES, MAX_TOPIC_NAME},
+    request::Request,
+};
 use super::{
-    Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest,
-    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OperationRequest, OutgoingPart, PartKey,
+    Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    capabilities::{ButtonRules, PollRules},
-    http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{Answer, Decode, Reader, Verdict, base::Base, token::Token},
 };
 use crate::{
     files::kept::Kept,
-    message::{action::Action, attachment::Attachment, operation::Operation},
-    settings::{Key, example, key, secret::SecretSource},
+    message::{attachment::Attachment, operation::Operation},
+    settings::secret::SecretSource,
 };
-
-/// `[channels.telegram.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example(
-        "token",
-        "\"file:secrets/telegram\"",
-        "The bot's token, from @BotFather. A new one in its place is read when the old one is refused.",
-    )
-    .identity_in(bot_of),
-    key("link_previews", "false", "Whether Telegram shows previews of the links in a text.").no_identity(),
-    key(
-        "base_url",
-        "\"https://api.telegram.org\"",
-        "Where the Bot API is: Telegram's own servers, or a Bot API server or proxy of yours. With http:// the token crosses the network unprotected.",
-    ),
-];
 
 const DEFAULT_BASE: &str = "https://api.telegram.org";
-
-const CAPABILITIES: Capabilities = Capabilities {
-    channel: "telegram",
-    threads: true,
-    replies: true,
-    silent: true,
-    address_hint: "a chat id such as -1001234567890, a person's id, or @channelname",
-    // "50 MB" for files of other kinds than photos (<https://core.telegram.org/bots/api#sending-files>).
-    files: Some(FileRules {
-        max_size: 50_000_000,
-        everywhere: None,
-        max_together: u64::MAX,
-        form: FileForm::Captioned,
-        kinds: &[],
-    }),
-    actions: &[
-        Action::Thread,
-        Action::React,
-        Action::Poll,
-        Action::Edit,
-        Action::Delete,
-        Action::Pin,
-        Action::Unpin,
-        Action::Timeout,
-        Action::Kick,
-        Action::Ban,
-    ],
-    // `callback_data` has 1 to 64 bytes (<https://core.telegram.org/bots/api#inlinekeyboardbutton>). The rest is not in the
-    // documentation; what its servers take is collected at <https://limits.tginfo.me/en>: 100 buttons, 8 in a row. A text
-    // of any length is taken, and cut off by every client; for an address nobody names a bound, and this one is ours.
-    buttons: Some(ButtonRules {
-        rows: 100,
-        per_row: 8,
-        in_all: 100,
-        text: 64,
-        data: 64,
-        data_unit: Unit::Bytes,
-        url: 2048,
-    }),
-    thread_name: MAX_TOPIC_NAME,
-    // <https://core.telegram.org/bots/api#sendpoll>, and `InputPollOption` for an answer's length.
-    polls: Some(PollRules {
-        options: 12,
-        question: 300,
-        option: 100,
-        unit: Unit::CodePoints,
-        multiple: true,
-        seconds: 2_628_000,
-        anonymous: true,
-        stand_in: None,
-    }),
-    instead: &[
-        (Action::SetPresence, "a bot has no status on Telegram; say it in a message, and pin that"),
-        (Action::SendWithEffect, "send it without an effect; an emoji alone in a message is shown large"),
-    ],
-    ..Capabilities::PLAIN
-};
-
-/// "1-128 characters" (<https://core.telegram.org/bots/api#createforumtopic>).
-const MAX_TOPIC_NAME: usize = 128;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -142,6 +69,19 @@ struct Telegram {
 /// The bot that a token is of: its id stands before the colon, and stays when the token is revoked and made anew.
 fn bot_of(token: &str) -> String {
     token.split(':').next().unwrap_or(token).to_owned()
+}
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("send", |reader, answer| made(reader, answer, false)),
+    ("open a topic", |reader, answer| made(reader, answer, true)),
+];
+
+fn made(reader: &Reader, answer: &Answer, topic: bool) -> Result<String, Verdict> {
+    match answer::result(answer.clone()) {
+        Ok(result) => answer::made(&result, topic, "1".into()),
+        Err(refused) => Err(refused.verdict(reader)),
+    }
 }
 
 /// Opens an account. Connects to nothing.
@@ -261,15 +201,15 @@ impl Receiver for Telegram {}
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::channels::sample::AsJson as _;
+    use super::{profile::KEYS, *};
+    use crate::channels::testing::sample::AsJson as _;
 
     #[test]
     fn a_topic_begins_at_no_message_and_its_name_is_bounded() {
         let telegram = scenarios::telegram(1, crate::settings::secret::Secret::from("1:a"));
         let refusal = |name: String, message: Option<String>| {
             let operation = Operation::Thread { name, message };
-            let asked = super::super::sample::op("-1001234567890", &operation, None);
+            let asked = crate::channels::testing::sample::op("-1001234567890", &operation, None);
             telegram.refusal(&telegram.composed_operation(&asked).unwrap())
         };
         assert_eq!(refusal("ä".repeat(128), None), None);
@@ -280,8 +220,9 @@ mod tests {
     #[test]
     fn an_edit_keeps_the_buttons_that_stand_under_the_message() {
         let telegram = scenarios::telegram(1, crate::settings::secret::Secret::from("1:a"));
-        let (text, operation) = (super::super::sample::part("New"), Operation::Edit { message: "5".into() });
-        let asked = super::super::sample::op("42", &operation, Some(&text));
+        let (text, operation) =
+            (crate::channels::testing::sample::part("New"), Operation::Edit { message: "5".into() });
+        let asked = crate::channels::testing::sample::op("42", &operation, Some(&text));
         let edit = telegram.composed_operation(&asked).unwrap();
         let keyboard = serde_json::json!({"inline_keyboard": [[{"text": "Yes", "callback_data": "y"}]]});
         let made =

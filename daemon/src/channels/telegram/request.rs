@@ -10,9 +10,12 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::media::{self, File};
+use super::{
+    media::{self, File},
+    profile::FORMAT,
+};
 use crate::{
-    channels::{OperationRequest, OutgoingPart, formats::TELEGRAM},
+    channels::{OperationRequest, OutgoingPart},
     message::operation::{Extras, Operation, Poll, Press},
     render::Part,
 };
@@ -192,7 +195,7 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>, link_previews: bool) -> Reque
             let mut request = Request::new(method, chat);
             request.file = Some(file);
             request.instead = (method == "sendPhoto").then_some(Instead::Document);
-            request.say("caption", TELEGRAM.caption_limit, outgoing.part);
+            request.say("caption", FORMAT.caption_limit, outgoing.part);
             request
         }
         [] => text(outgoing.address, outgoing.part, link_previews),
@@ -208,7 +211,7 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>, link_previews: bool) -> Reque
 fn album(chat: Value, outgoing: &OutgoingPart<'_>) -> Request {
     let (mut items, files) = media::album(outgoing.files);
     let mut caption = Request::new("", json!({}));
-    caption.say("caption", TELEGRAM.caption_limit, outgoing.part);
+    caption.say("caption", FORMAT.caption_limit, outgoing.part);
     if let Some(Value::Object(first)) = items.first_mut() {
         first.extend(caption.body);
     }
@@ -288,7 +291,7 @@ pub(super) fn compose_operation(op: &OperationRequest<'_>, link_previews: bool) 
 /// <https://core.telegram.org/bots/api#sendmessage>.
 fn text(address: &str, part: &Part, link_previews: bool) -> Request {
     let mut request = Request::new("sendMessage", json!({"chat_id": number(address)}));
-    request.say("text", TELEGRAM.flavour.limit, part);
+    request.say("text", FORMAT.flavour.limit, part);
     if !link_previews {
         request.set("link_preview_options", json!({"is_disabled": true}));
     }

@@ -3,18 +3,17 @@
 use std::time::Duration;
 
 use super::{Client, Telegram};
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Failure, OperationRequest, OutgoingPart,
-        http::{
-            base::Base,
-            mock::{Mock, Reply, body, http},
-            token::Token,
-        },
+        kit::http::{base::Base, token::Token},
         limits::{Allowance, Scope},
         rate_hints,
-        sample::{self, Files, key, marked},
+        testing::{
+            http::{Mock, Reply, body, http},
+            sample::{self, Files, key, marked},
+        },
     },
     message::operation::Operation,
     render::Part,

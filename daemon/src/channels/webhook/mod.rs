@@ -8,6 +8,11 @@
 //! The request holds the Markdown beside the plain text, which may have in it what no reader sees. So an approver is shown
 //! the Markdown ([`Capabilities::source`]).
 
+#[cfg(test)]
+pub(super) mod contract;
+pub(super) mod profile;
+#[cfg(test)]
+mod scenarios;
 mod signature;
 
 use std::{sync::Arc, time::Duration};
@@ -16,47 +21,22 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::signature::{MAX_OLD_SECRETS, Secrets};
+use self::{
+    profile::CAPABILITIES,
+    signature::{MAX_OLD_SECRETS, Secrets},
+};
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    http::{Answer, Http, Reader, Silence, Verdict, base::Base},
     identity::Spelling,
+    kit::http::{Answer, Decode, Http, Reader, Silence, Verdict, base::Base},
     limits::Scope,
 };
-use crate::{
-    message::MessageId,
-    settings::{Key, example, secret::SecretSource},
-};
-
-/// `[channels.webhook.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    example("url", "\"https://example.org/hooks/gatepost\"", "Where messages are posted to."),
-    example(
-        "secret",
-        "\"file:secrets/webhook\"",
-        "What they are signed with, as Standard Webhooks has it: whsec_ and the base64 of 24 to 64 bytes. The receiver has the same.",
-    ).no_identity(),
-    example(
-        "old_secrets",
-        "[\"file:secrets/webhook-old\"]",
-        "Up to 4 more secrets, with which every message is signed too while receivers move to a new one.",
-    ).no_identity(),
-];
+use crate::{message::MessageId, settings::secret::SecretSource};
 
 /// The `type` of every body.
 const TYPE: &str = "message";
-
-const CAPABILITIES: Capabilities = Capabilities {
-    channel: "webhook",
-    threads: true,
-    replies: true,
-    silent: true,
-    source: true,
-    address_hint: "a name of 1 to 64 letters, digits, dots, dashes or underscores",
-    ..Capabilities::PLAIN
-};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -98,6 +78,10 @@ struct Webhook {
     url: Base,
     secrets: Secrets,
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
+    &[("", |reader, answer| decode(reader, answer, str::to_owned).map(Option::unwrap_or_default))];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {

@@ -10,7 +10,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::hmac;
 
 use crate::{
-    channels::http::{masked, token::Token},
+    channels::kit::http::{masked, token::Token},
     settings::secret::{Secret, SecretError, SecretSource},
 };
 

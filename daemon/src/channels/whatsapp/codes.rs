@@ -9,7 +9,7 @@ use reqwest::StatusCode;
 use serde_json::Value;
 
 use crate::channels::{
-    http::{Answer, Reader, Verdict},
+    kit::http::{Answer, Reader, Verdict},
     limits::Scope,
 };
 

@@ -1,9 +1,11 @@
 //! What WhatsApp says in each case of the contract, by the Cloud API and by an Evolution API.
 
+use super::spellings;
+use crate::channels::testing::contract::spellings::ODD_NUMBERS;
 use crate::{
-    channels::{
+    channels::testing::{
         contract::{Alike, Case, Contract, Ends, Scene, plays, stage::Stage, usual},
-        http::mock::Reply,
+        http::Reply,
     },
     message::action::Action,
 };
@@ -16,6 +18,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         settings: |stage| format!("kind = \"cloud\"\n{}", cloud(stage)),
         address: ANNA,
         alike: ALIKE,
+        spelt: spellings::spelt,
+        unknown: UNKNOWN,
         acquainted: &[],
         message: "wamid.1",
         user: ANNA,
@@ -30,6 +34,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         settings: |stage| format!("kind = \"evolution\"\n{}", evolution(stage)),
         address: ANNA,
         alike: ALIKE,
+        spelt: spellings::with_groups,
+        unknown: &ODD_NUMBERS,
         acquainted: &[],
         message: "3EB0AA",
         user: ANNA,
@@ -44,6 +50,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         settings: |stage| format!("kind = \"hybrid\"\n{}\n{}", cloud(stage), evolution(stage)),
         address: ANNA,
         alike: ALIKE,
+        spelt: spellings::spelt,
+        unknown: UNKNOWN,
         acquainted: &[],
         message: "3EB0AA",
         user: ANNA,
@@ -140,3 +148,7 @@ fn by_both(case: Case) -> Scene {
         _ => by_cloud(case),
     }
 }
+
+/// Addresses whose spelling does not tell whose they are.
+const UNKNOWN: &[&str] =
+    &[ODD_NUMBERS[0], ODD_NUMBERS[1], ODD_NUMBERS[2], ODD_NUMBERS[3], "[A-Z]{2}\\.(ENT\\.)?[0-9]{10,20}"];

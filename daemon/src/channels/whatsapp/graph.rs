@@ -26,7 +26,7 @@ use super::{
 use crate::{
     channels::{
         Failure, PartKey,
-        http::{Answer, Http, Silence, base::Base, token::Token},
+        kit::http::{Answer, Http, Silence, base::Base, token::Token},
         rate_hints,
     },
     files::kept::Kept,

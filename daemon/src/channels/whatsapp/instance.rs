@@ -23,8 +23,10 @@ use self::chats::Chats;
 use crate::{
     channels::{
         Failure,
-        history::History,
-        http::{Answer, Http, Silence, TIMEOUT, base::Base, token::Token},
+        kit::{
+            history::History,
+            http::{Answer, Http, Silence, TIMEOUT, base::Base, token::Token},
+        },
     },
     files::kept::{Checked, Kept},
     message::attachment::referred,

@@ -16,151 +16,38 @@ pub(super) mod contract;
 mod evolution;
 mod graph;
 pub(super) mod instance;
+pub(super) mod profile;
 mod request;
 #[cfg(test)]
 mod scenarios;
+#[cfg(test)]
+mod spellings;
 pub mod status;
 mod target;
 
 use std::{collections::HashMap, sync::Arc};
 
 use async_trait::async_trait;
-use gatepost_chunk::Unit;
 use gatepost_link::Digest;
 use serde::Deserialize;
 
 use self::{
     graph::{Graph, Unsent},
     instance::Instance,
+    profile::{CLOUD, EVOLUTION, HYBRID},
     request::{Request, Routes},
 };
 use super::{
-    Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Located, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest,
+    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
-    capabilities::{ButtonRules, DeliveryMode, PollRules},
-    http::{base::Base, token::Token},
+    capabilities::DeliveryMode,
     identity::{Identity, Spelling, Unidentified},
+    kit::http::{Decode, base::Base, token::Token},
     receiver::Notifications,
 };
-use crate::{
-    files::kept::Kept,
-    message::action::Action,
-    render::Flavour,
-    settings::{Key, example, key, secret::SecretSource},
-};
-
-/// `[channels.whatsapp.ACCOUNT]`.
-pub const KEYS: &[Key] = &[
-    key(
-        "kind",
-        "\"cloud\"",
-        "\"cloud\": Meta's Cloud API. \"evolution\": an Evolution API (version 2) with a phone's session. \"hybrid\": the first, or the second while the first is not ready.",
-    ),
-    example("phone_number_id", "\"106540352242922\"", "Cloud API: the number's id, not the number itself."),
-    example("token", "\"file:secrets/whatsapp\"", "Cloud API: a system user's access token.").no_identity(),
-    key("graph_url", "\"https://graph.facebook.com/v24.0\"", "Cloud API: its address, with the version."),
-    example(
-        "template",
-        "\"update\"",
-        "Cloud API: a template with one variable, which takes a short text's place where more than 24 hours have passed since the person wrote. Without it such a message fails.",
-    ).no_identity(),
-    key("template_language", "\"en\"", "Cloud API: the template's language.").no_identity(),
-    example("evolution_url", "\"http://127.0.0.1:8080\"", "Evolution API: its address."),
-    example("instance", "\"home\"", "Evolution API: the instance's name."),
-    example("api_key", "\"file:secrets/evolution\"", "Evolution API: the instance's key.").no_identity(),
-    example(
-        "app_secret",
-        "\"file:secrets/whatsapp-app\"",
-        "Cloud API: the app's secret, by which the status notifications are believed that Meta sends to /v1/platform/whatsapp/ACCOUNT. They tell what became of a message whose answer was lost.",
-    ).no_identity(),
-    example(
-        "verify_token",
-        "\"file:secrets/whatsapp-verify\"",
-        "Cloud API: the word that you give to Meta with that address, by which it proves that it is yours.",
-    ).no_identity(),
-    key(
-        "previews",
-        "false",
-        "Whether links are shown with a preview, which WhatsApp's servers or the phone fetch.",
-    ).no_identity(),
-];
-
-const CLOUD: Capabilities = Capabilities {
-    channel: "whatsapp",
-    replies: true,
-    address_hint: target::HINT,
-    // <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#supported-media-types>
-    files: Some(FileRules {
-        max_size: 100 * 1024 * 1024,
-        everywhere: None,
-        max_together: u64::MAX,
-        form: FileForm::Captioned,
-        kinds: cloud::KINDS,
-    }),
-    actions: &[Action::React],
-    // <https://developers.facebook.com/docs/whatsapp/cloud-api/messages/interactive-reply-buttons-messages>
-    buttons: Some(ButtonRules {
-        rows: 3,
-        per_row: 3,
-        in_all: 3,
-        text: 20,
-        data: 256,
-        data_unit: Unit::CodePoints,
-        url: 0,
-    }),
-    instead: &[
-        (Action::Poll, "ask with up to three buttons"),
-        (Action::Edit, "send the correction as a reply"),
-        (Action::Delete, "send a correction as a reply: the Cloud API cannot remove a message"),
-        (Action::Thread, "WhatsApp has no threads: use reply"),
-        (Action::ThreadReply, "WhatsApp has no threads: use reply"),
-        (Action::Pin, "send it again, or quote it with reply"),
-    ],
-    ..Capabilities::PLAIN
-};
-
-const EVOLUTION: Capabilities = Capabilities {
-    address_hint: target::GROUP_HINT,
-    // As the field `file` of a form, for which it sets no bound (`multer({ storage: memoryStorage() })`,
-    // `src/api/routes/sendMessage.router.ts`): it holds all of it in memory, and once more as base64.
-    files: Some(FileRules {
-        max_size: 64 * 1024 * 1024,
-        everywhere: None,
-        max_together: u64::MAX,
-        form: FileForm::Captioned,
-        kinds: &[],
-    }),
-    actions: &[Action::React, Action::Poll, Action::Delete],
-    buttons: None,
-    // `pollMessageSchema`; the lengths are WhatsApp's own.
-    polls: Some(PollRules {
-        options: 10,
-        question: 255,
-        option: 100,
-        unit: Unit::CodePoints,
-        multiple: true,
-        seconds: 0,
-        anonymous: false,
-        stand_in: None,
-    }),
-    instead: &[
-        (Action::Edit, "send the correction as a reply"),
-        (Action::Thread, "WhatsApp has no threads: use reply"),
-        (Action::ThreadReply, "WhatsApp has no threads: use reply"),
-        (Action::Pin, "send it again, or quote it with reply"),
-    ],
-    mode: DeliveryMode::Gateway,
-    ..CLOUD
-};
-
-const HYBRID: Capabilities = Capabilities {
-    address_hint: target::EVERY_HINT,
-    buttons: CLOUD.buttons,
-    mode: DeliveryMode::Hybrid,
-    ..EVOLUTION
-};
+use crate::{files::kept::Kept, render::Flavour, settings::secret::SecretSource};
 
 /// For an Evolution API, whose own limit is lower.
 const EVOLUTION_LIMIT: usize = 4000;
@@ -232,6 +119,15 @@ struct CallbackEndpoint {
     app: Token,
     verify: Token,
 }
+
+/// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
+pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[
+    ("Cloud API", |reader, answer| match answer.status.is_success() {
+        true => codes::sent(&answer.body),
+        false => Err(codes::verdict(reader, answer)),
+    }),
+    ("Evolution API", |reader, answer| instance::refusals::decode(reader, "message/sendText", None, answer)),
+];
 
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
@@ -305,8 +201,8 @@ impl Adapter for WhatsApp {
 
     fn flavour(&self) -> Flavour {
         match self.instance {
-            None => crate::channels::formats::WHATSAPP.flavour,
-            Some(_) => Flavour { limit: Some(EVOLUTION_LIMIT), ..crate::channels::formats::WHATSAPP.flavour },
+            None => profile::FORMAT.flavour,
+            Some(_) => Flavour { limit: Some(EVOLUTION_LIMIT), ..profile::FORMAT.flavour },
         }
     }
 

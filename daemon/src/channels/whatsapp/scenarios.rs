@@ -1,15 +1,15 @@
 //! Tests of whole scenarios with both ways to WhatsApp, which follow a script.
 
-use super::{CLOUD, EVOLUTION, Graph, HYBRID, Instance, KEYS, Settings, Template, WhatsApp};
-use crate::channels::sample::AsJson as _;
+use super::{CLOUD, EVOLUTION, Graph, HYBRID, Instance, Settings, Template, WhatsApp, profile::KEYS};
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         Adapter, Attempt, Failure, OutgoingPart, Receiver as _, Redelivery, Sender,
-        http::{
-            base::Base,
-            mock::{Mock, Reply, body, http},
+        kit::http::base::Base,
+        testing::{
+            http::{Mock, Reply, body, http},
+            sample::{Files, key, op, outgoing, part},
         },
-        sample::{Files, key, op, outgoing, part},
     },
     message::{
         action::Action,

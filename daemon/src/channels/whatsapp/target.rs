@@ -6,7 +6,7 @@
 //! themselves, and by their beginning which way they came.
 
 use super::Route;
-use crate::channels::phone;
+use crate::channels::kit::phone;
 
 /// What an address may look like.
 pub(super) const HINT: &str = "a number with its country's code, such as +4915112345678, or a business-scoped user id such as US.13491208655302741918";

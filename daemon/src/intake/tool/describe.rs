@@ -396,7 +396,7 @@ fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value
 mod tests {
     use super::*;
     use crate::{
-        channels::contract,
+        channels::testing::contract,
         message::{bounds, schema::Message},
     };
 

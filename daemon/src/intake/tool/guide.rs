@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    channels::formats::{FORMATS, format},
+    channels::{formats::format, registry::NAMES},
     message::refusal::{Code, Refusal},
     pipeline::Pipeline,
 };
@@ -28,8 +28,7 @@ pub(crate) struct Guide {
 /// All that is known of how to write for a channel.
 pub(crate) fn of(pipeline: &Pipeline, channel: &str) -> Result<Guide, Refusal> {
     let format = format(channel).ok_or_else(|| {
-        let known: Vec<&str> = FORMATS.iter().map(|format| format.channel).collect();
-        let hint = format!("channels are: {}", known.join(", "));
+        let hint = format!("channels are: {}", NAMES.join(", "));
         Refusal::new(Code::NotFound, "there is no such channel", hint)
     })?;
     Ok(Guide {

@@ -144,7 +144,6 @@ mod tests {
 
     fn strict(_: &str) -> &'static Limits {
         const STRICT: Limits = Limits {
-            channel: "strict",
             chat: &[Rate { burst: 3, every: SECOND }],
             group: &[Rate { burst: 1, every: Duration::from_secs(4) }],
             is_group: |address| address.starts_with('-'),

@@ -4,7 +4,7 @@ use super::{
     identities::{Fixture, pipeline_of, rules},
     *,
 };
-use crate::channels::contract;
+use crate::channels::testing::contract;
 
 /// Two accounts of one channel, by the names that are given to their ways.
 fn with_both(ways: [(&str, &Arc<dyn Adapter>); 2], channel: &str, rules: AgentRules) -> Fixture {

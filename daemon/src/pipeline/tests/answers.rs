@@ -5,7 +5,7 @@ use super::{
     *,
 };
 use crate::{
-    channels::contract,
+    channels::testing::contract,
     sessions::{self, Inbound},
 };
 

@@ -10,8 +10,8 @@ use crate::{
     admission::dry_run::DryRun,
     agents::{self, Role},
     channels::{
-        contract::identities::{Pair, pairs, unidentified},
         identity::Spelling,
+        testing::contract::identities::{Pair, pairs, unidentified},
     },
     message::refusal::Refusal,
     sessions::{self, Inbound},

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     admission::dry_run::DryRun,
-    channels::contract::spellings::{Written, disguise, written},
+    channels::testing::contract::spellings::{Written, disguise, written},
     message::refusal::Refusal,
 };
 

@@ -3,7 +3,7 @@ use proptest::{prelude::*, test_runner::TestRunner};
 use serde_json::{Value, json};
 
 use super::*;
-use crate::channels::{contract, registry};
+use crate::channels::{registry, testing::contract};
 
 /// Something that a channel may lack, and a call that has it.
 fn features(can: &Capabilities) -> Vec<(&'static str, bool, Value)> {

@@ -165,7 +165,7 @@ pub(super) fn accepting(key: &str) -> String {
 mod tests {
     use super::*;
     use crate::{
-        channels::http::{base::Base, mock::http},
+        channels::{kit::http::base::Base, testing::http::http},
         settings::secret::Secret,
     };
 

@@ -11,9 +11,9 @@ use crate::{
     channels::{
         PartKey,
         discord::request::StoredRequest,
-        http::{base::Base, mock::http},
         hub_handle::Unavailable,
-        sample::key,
+        kit::http::base::Base,
+        testing::{http::http, sample::key},
     },
     message::{
         action::Action,

@@ -1,11 +1,11 @@
 use gatepost_link::Digest;
 
 use super::*;
-use crate::channels::sample::AsJson as _;
+use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         discord::scenarios::{discord, outgoing},
-        sample::part,
+        testing::sample::part,
     },
     message::{
         attachment::Attachment,

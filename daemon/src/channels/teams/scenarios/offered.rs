@@ -19,7 +19,10 @@ use ring::{
 use super::*;
 use crate::{
     channels::hub_handle::Unavailable,
-    message::form::{Entry, Taken},
+    message::{
+        action::Action,
+        form::{Entry, Taken},
+    },
 };
 
 mod token_verification;

@@ -2,7 +2,7 @@ use gatepost_link::Digest;
 
 use super::*;
 use crate::{
-    channels::{sample::marked, telegram::scenarios::outgoing},
+    channels::{telegram::scenarios::outgoing, testing::sample::marked},
     message::{
         attachment::Attachment,
         operation::{Button, Presence},

@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use crate::channels::{
-    http::{Answer, Reader, Verdict},
+    kit::http::{Answer, Reader, Verdict},
     limits::Scope,
 };
 

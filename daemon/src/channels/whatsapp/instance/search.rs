@@ -3,7 +3,7 @@
 //! Of the first, [`history`] says how certain that is. A message that is kept with its preview or picture may be large, and an answer is
 //! read up to a bound: so few are asked for at a time, and one by one where those are too much still.
 //!
-//! [`history`]: crate::channels::history
+//! [`history`]: crate::channels::kit::history
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -11,8 +11,7 @@ use serde_json::{Value, json};
 use super::Instance;
 use crate::channels::{
     Failure, Located,
-    history::since,
-    http::Silence,
+    kit::{history::since, http::Silence},
     whatsapp::{evolution::Request, target::jid},
 };
 
