@@ -13,7 +13,7 @@ use serde_json::json;
 
 use super::{
     Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
-    Receiver, Redelivery, Refused, Sender, TargetError,
+    RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
 };
@@ -178,7 +178,12 @@ impl Sender for Local {
         })
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        _: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let request = request.clone();
         if let Some(file) = &request.attachment {
             let kept = Kept::of(&self.store).open(&file.sha256).await;

@@ -7,7 +7,7 @@
 //!
 //! A new channel is a file or folder here, a line in [`registry`], its ways with text in [`formats`], and how fast it
 //! takes messages in [`limits`]; what its platform says in each case stands in a contract, by which all are tested alike.
-//! One that speaks HTTP does so by [`http`], which reads the platform's limits from its answers.
+//! One that speaks HTTP does so by [`http`], which notes the limits that answers tell of in the delivery's [`RateHints`].
 
 pub mod account;
 pub mod attempt;
@@ -58,6 +58,7 @@ pub use attempt::{Attempt, Delivered};
 pub use capabilities::{Capabilities, DeliveryMode, EditForm, FileForm, FileRules};
 use identity::{Identity, Spelling, Unidentified};
 pub use located::{IdScope, Located};
+pub use rate_hints::RateHints;
 pub use receiver::Receiver;
 pub use sender::{ErasedSender, PlatformRequest, Refused, Sender};
 

@@ -10,7 +10,7 @@
 
 use crate::{
     channels::{
-        Adapter, Attempt, Delivered, Failure, PartKey, PlatformRequest, Redelivery,
+        Adapter, Attempt, Delivered, Failure, PartKey, PlatformRequest, RateHints, Redelivery,
         envelope::{Envelope, Fallback},
         sender::Unreadable,
     },
@@ -67,8 +67,8 @@ impl<'a> Planned<'a> {
     }
 
     /// Where the conversation stands before the request leaves.
-    pub(super) async fn position(&self) -> Result<Option<String>, Failure> {
-        self.request.position().await
+    pub(super) async fn position(&self, hints: &mut RateHints) -> Result<Option<String>, Failure> {
+        self.request.position(hints).await
     }
 
     /// What makes a second delivery harmless, whichever of the two the first one was.
@@ -90,19 +90,28 @@ impl<'a> Planned<'a> {
     }
 
     /// Asks the platform whether either arrived.
-    pub(super) async fn find(&self, attempt: &Attempt<'_>) -> Result<Option<Delivered>, Failure> {
-        if let Some(id) = self.request.find(attempt).await? {
+    pub(super) async fn find(
+        &self,
+        attempt: &Attempt<'_>,
+        hints: &mut RateHints,
+    ) -> Result<Option<Delivered>, Failure> {
+        if let Some(id) = self.request.find(attempt, hints).await? {
             return Ok(Some(id.into()));
         }
         let Some(words) = &self.words else { return Ok(None) };
-        let found = words.find(attempt).await?;
+        let found = words.find(attempt, hints).await?;
         Ok(found.map(|id| Delivered { note: Some(WENT_AS_TEXT.into()), ..Delivered::from(id) }))
     }
 
     /// Performs it. `open` says that an earlier request may have arrived: the words do not go after a recording of which
     /// nobody knows.
-    pub(super) async fn deliver(&self, key: &PartKey, open: bool) -> Result<Arrived, Failure> {
-        let refused = match (self.request.deliver(key).await, &self.words) {
+    pub(super) async fn deliver(
+        &self,
+        key: &PartKey,
+        open: bool,
+        hints: &mut RateHints,
+    ) -> Result<Arrived, Failure> {
+        let refused = match (self.request.deliver(key, hints).await, &self.words) {
             (Ok(delivered), _) => {
                 let remark = || self.request.remark().map(str::to_owned);
                 return Ok(Delivered { note: delivered.note.or_else(remark), ..delivered }.into());
@@ -117,7 +126,7 @@ impl<'a> Planned<'a> {
         };
         let (why, words) = refused;
         tracing::warn!(why, "a recording was refused; its words go as text");
-        match words.deliver(key).await {
+        match words.deliver(key, hints).await {
             Ok(delivered) => {
                 Ok(Delivered { note: Some(format!("{WENT_AS_TEXT}: {why}")), ..delivered }.into())
             }

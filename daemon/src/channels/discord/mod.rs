@@ -47,7 +47,7 @@ use self::{
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest,
-    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, FormRules, PollRules, SelectRules},
     http::{base::Base, token::Token},
@@ -323,10 +323,15 @@ impl Sender for Discord {
         (self.gateway.is_some() || request.presence().is_none()).then(|| fit(request))
     }
 
-    async fn deliver(&self, request: &StoredRequest, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &StoredRequest,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let id = match (&self.gateway, request.presence()) {
             (Some(gateway), Some(presence)) => gateway.set(presence).await?,
-            _ => self.client.deliver(request.clone(), key, &self.kept).await?,
+            _ => self.client.deliver(request.clone(), key, &self.kept, hints).await?,
         };
         Ok(id.into())
     }

@@ -31,7 +31,7 @@ use self::{
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OutgoingPart, PartKey,
-    Receiver, Redelivery, Refused, Sender, TargetError,
+    RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     http::token::Token,
     identity::Spelling,
@@ -205,7 +205,12 @@ impl Sender for Email {
         request.unfit().map_or(Ok(request), |why| Err(Refused(why)))
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        _: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let mail = request
             .mail(key)
             .map_err(|why| Failure::Permanent(format!("the stored mail cannot be sent: {why}")))?;

@@ -12,7 +12,6 @@ use crate::{
             mock::{Mock, Reply, body, http},
         },
         limits::{Allowance, Scope},
-        rate_hints,
         sample::{Files, key, op, outgoing, part},
     },
     message::{
@@ -56,11 +55,19 @@ fn signal(port: u16, files: &Files) -> Signal {
 }
 
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<String>) {
+    let ((sent, _), heard) = deliver_hearing(script).await;
+    (sent, heard)
+}
+
+/// The same, and what was heard of limits.
+async fn deliver_hearing(
+    script: &'static [Reply],
+) -> ((Result<String, Failure>, Vec<Allowance>), Vec<String>) {
     let mock = Mock::start(script);
     let signal = signal(mock.port, &Files::new());
     let part = part("Hello");
     let request = signal.composed(&outgoing(ANNA, &part));
-    (signal.delivered(&request, &key()).await, mock.heard())
+    (signal.delivered_hearing(&request, &key()).await, mock.heard())
 }
 
 const SENT: Reply = Reply::Says(
@@ -207,7 +214,7 @@ async fn a_limit_with_a_time_is_waited_for_and_one_with_a_captcha_says_what_to_d
         "Failed to send message due to rate limiting",
         r#"{"response":{"timestamp":1,"results":[{"type":"RATE_LIMIT_FAILURE","token":"t","retryAfterSeconds":86400}]}}"#
     );
-    let ((failure, _), noted) = rate_hints::listening(deliver(&[LIMITED])).await;
+    let ((failure, noted), _) = deliver_hearing(&[LIMITED]).await;
     let after = Duration::from_secs(86_400);
     assert!(
         matches!(&failure, Err(Failure::Wait { after: wait, why }) if *wait == after && why.contains("submitRateLimitChallenge")),

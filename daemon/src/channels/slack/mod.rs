@@ -36,7 +36,7 @@ use serde_json::Value;
 use self::{client::Client, request::Request};
 use super::{
     Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, Located, NotReady,
-    OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    OperationRequest, OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
     http::{base::Base, token::Token},
@@ -229,10 +229,15 @@ impl Sender for Slack {
         Some(request::compose_operation(op)?.and_then(fit))
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let id = match &request.file {
-            Some(file) => files::share(&self.client, &self.kept, request, file).await?,
-            None => self.client.perform(request, key).await?,
+            Some(file) => files::share(&self.client, &self.kept, request, file, hints).await?,
+            None => self.client.perform(request, key, hints).await?,
         };
         Ok(id.into())
     }
@@ -245,8 +250,13 @@ impl Sender for Slack {
         }
     }
 
-    async fn find(&self, request: &Request, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        reconcile::find(&self.client, request, attempt.key).await
+    async fn find(
+        &self,
+        request: &Request,
+        attempt: &Attempt<'_>,
+        hints: &mut RateHints,
+    ) -> Result<Option<String>, Failure> {
+        reconcile::find(&self.client, request, attempt.key, hints).await
     }
 }
 

@@ -36,7 +36,7 @@ use self::{
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest,
-    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
     capabilities::{ButtonRules, CardRules, PollRules},
@@ -286,8 +286,13 @@ impl Sender for Teams {
         if self.client.is_webhook() { None } else { Some(request::compose_operation(op)?.and_then(short)) }
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
-        self.client.perform(request.clone(), &self.kept, key).await.map(Delivered::from)
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
+        self.client.perform(request.clone(), &self.kept, key, hints).await.map(Delivered::from)
     }
 
     fn redelivery(&self, request: &Request) -> Redelivery {

@@ -8,7 +8,6 @@ use crate::{
     channels::{
         http::mock::{Mock, Reply, body, http},
         limits::{Allowance, Scope},
-        rate_hints,
         sample::{self, Files, key, part},
     },
     message::{attachment::Attachment, operation::Operation},
@@ -52,10 +51,16 @@ const GRANTED: Reply =
 const CREATED: Reply = Reply::Says(201, "", r#"{"id":"1700000000000"}"#);
 
 async fn by_bot(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
+    let ((sent, _), heard) = by_bot_hearing(script).await;
+    (sent, heard)
+}
+
+/// The same, and what was heard of limits.
+async fn by_bot_hearing(script: &'static [Reply]) -> ((Result<String, Failure>, Vec<Allowance>), Mock) {
     let mock = Mock::start(script);
     let teams = bot(mock.port);
     let request = teams.composed(&outgoing(&part("Hello")));
-    (teams.delivered(&request, &key()).await, mock)
+    (teams.delivered_hearing(&request, &key()).await, mock)
 }
 
 async fn by_webhook(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
@@ -186,7 +191,7 @@ async fn refusals_are_sorted_by_what_can_be_done_about_them() {
     assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
     const LIMITED: Reply =
         Reply::Says(429, "Retry-After: 30\r\n", r#"{"error":{"code":"ContextRateLimit"}}"#);
-    let ((failure, _), heard) = rate_hints::listening(by_bot(&[GRANTED, LIMITED])).await;
+    let ((failure, heard), _) = by_bot_hearing(&[GRANTED, LIMITED]).await;
     let after = Duration::from_secs(30);
     assert!(matches!(failure, Err(Failure::Wait { after: wait, .. }) if wait == after));
     assert_eq!(heard, [Allowance::none(Scope::Chat, after)]);

@@ -29,7 +29,7 @@ use serde_json::Value;
 use self::{client::Client, request::Request};
 use super::{
     Adapter, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady, OperationRequest,
-    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     capabilities::{ButtonRules, PollRules},
     http::{base::Base, token::Token},
@@ -248,8 +248,13 @@ impl Sender for Telegram {
         edit
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
-        self.client.deliver(request.clone(), key, &self.kept).await.map(Delivered::from)
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
+        self.client.deliver(request.clone(), key, &self.kept, hints).await.map(Delivered::from)
     }
 
     fn redelivery(&self, request: &Request) -> Redelivery {
