@@ -1,8 +1,9 @@
 //! Requests to Discord, and whether they arrived; what an answer means [`answer`](super::answer) says.
 
-use std::{fmt::Write as _, time::Duration};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{
     Method, RequestBuilder,
     header::{AUTHORIZATION, USER_AGENT},
@@ -36,6 +37,8 @@ const LONGEST_TIMEOUT: Duration = Duration::from_hours(28 * 24);
 
 /// "between 1 and 512 URL-encoded UTF-8 characters" (<https://docs.discord.com/developers/reference#reason-header>).
 const MAX_REASON: usize = 512;
+/// All but RFC 3986's unreserved characters.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Named so, or "blocked" (<https://docs.discord.com/developers/reference#user-agent>).
 pub(super) const AGENT: &str = concat!("DiscordBot (gatepost, ", env!("CARGO_PKG_VERSION"), ")");
@@ -358,17 +361,27 @@ fn until(seconds: u64) -> Result<Option<String>, Failure> {
 fn encoded(reason: &str) -> String {
     let mut text = String::new();
     for c in reason.chars() {
-        let mut one = String::new();
-        for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-            match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => one.push(byte.into()),
-                _ => write!(one, "%{byte:02X}").expect("a text takes everything"),
-            }
-        }
-        if text.len() + one.len() > MAX_REASON {
+        let before = text.len();
+        text.extend(utf8_percent_encode(c.encode_utf8(&mut [0; 4]), RESERVED));
+        if text.len() > MAX_REASON {
+            text.truncate(before);
             break;
         }
-        text.push_str(&one);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_keeps_what_is_unreserved_and_is_cut_between_characters() {
+        assert_eq!(encoded("A-z_0.9~"), "A-z_0.9~");
+        assert_eq!(encoded(" !*'()%/+ü€"), "%20%21%2A%27%28%29%25%2F%2B%C3%BC%E2%82%AC");
+        // Six bytes each; what follows the one that has no room is left out as well.
+        assert_eq!(encoded(&"ü".repeat(85)), "%C3%BC".repeat(85));
+        assert_eq!(encoded(&format!("{}ab", "ü".repeat(86))), "%C3%BC".repeat(85));
+        assert_eq!(encoded(&"a".repeat(600)).len(), MAX_REASON);
+    }
 }

@@ -88,7 +88,7 @@ fn a_letter_becomes_this_request() {
             "account": "+4915112345678", "recipient": [ANNA], "message": "Hello you", "textStyle": ["6:3:BOLD"],
         }})
     );
-    let mut voice = files.add("a b;ö.ogg", "audio/ogg", b"x");
+    let mut voice = files.add("a b;ö-_~*.ogg", "audio/ogg", b"x");
     voice.voice = true;
     let whole = OutgoingPart {
         reply_to: Some("+4915112345670/1700000000001"),
@@ -103,7 +103,7 @@ fn a_letter_becomes_this_request() {
             "groupId": ["Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI="],
             "message": "Hello you",
             "textStyle": ["6:3:BOLD"],
-            "attachment": [format!("data:audio/ogg;filename=a%20b%3B%C3%B6.ogg;base64,{}", voice.reference())],
+            "attachment": [format!("data:audio/ogg;filename=a%20b%3B%C3%B6-_%7E%2A.ogg;base64,{}", voice.reference())],
             "voiceNote": true,
             "quoteTimestamp": 1_700_000_000_001_u64,
             "quoteAuthor": "+4915112345670",
