@@ -30,6 +30,14 @@ impl Refused {
     }
 }
 
+/// The request, unless something in it can never be sent: `unfit` says what that is.
+pub(super) fn fit<R>(request: R, unfit: impl FnOnce(&R) -> Option<String>) -> Result<R, Refused> {
+    match unfit(&request) {
+        Some(why) => Err(Refused(why)),
+        None => Ok(request),
+    }
+}
+
 /// How one account sends.
 #[async_trait]
 pub trait Sender: Send + Sync + 'static {

@@ -53,6 +53,7 @@ use super::{
     http::{base::Base, token::Token},
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
+    sender::fit,
 };
 use crate::{
     files::kept::Kept,
@@ -231,11 +232,6 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }))
 }
 
-/// The request, if Discord takes what it names.
-fn fit(request: StoredRequest) -> Result<StoredRequest, Refused> {
-    request.unfit().map_or(Ok(request), |why| Err(Refused(why)))
-}
-
 #[async_trait]
 impl Adapter for Discord {
     fn capabilities(&self) -> &'static Capabilities {
@@ -315,12 +311,12 @@ impl Sender for Discord {
         if let Some(why) = self.client.too_large_for(outgoing.address, outgoing.files) {
             return Err(Refused(why));
         }
-        fit(request)
+        fit(request, StoredRequest::unfit)
     }
 
     fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<StoredRequest, Refused>> {
         let request = request::compose_operation(op, self.options)?;
-        (self.gateway.is_some() || request.presence().is_none()).then(|| fit(request))
+        (self.gateway.is_some() || request.presence().is_none()).then(|| fit(request, StoredRequest::unfit))
     }
 
     async fn deliver(

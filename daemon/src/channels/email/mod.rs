@@ -36,6 +36,7 @@ use super::{
     http::token::Token,
     identity::Spelling,
     mailbox,
+    sender::fit,
 };
 use crate::{
     files::kept::Kept,
@@ -201,8 +202,7 @@ impl Sender for Email {
     type Request = Request;
 
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
-        let request = Request::new(&self.from, outgoing);
-        request.unfit().map_or(Ok(request), |why| Err(Refused(why)))
+        fit(Request::new(&self.from, outgoing), Request::unfit)
     }
 
     async fn deliver(

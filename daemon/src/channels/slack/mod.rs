@@ -41,6 +41,7 @@ use super::{
     capabilities::{ButtonRules, CardRules, PollRules, SelectRules},
     http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    sender::fit,
 };
 use crate::{
     files::kept::Kept,
@@ -168,11 +169,6 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }))
 }
 
-/// The request, if Slack takes what it names.
-fn fit(request: Request) -> Result<Request, Refused> {
-    target::unfit(&request.body).map_or(Ok(request), |why| Err(Refused(why)))
-}
-
 #[async_trait]
 impl Adapter for Slack {
     fn capabilities(&self) -> &'static Capabilities {
@@ -221,12 +217,12 @@ impl Sender for Slack {
                  card or the text, or send them apart",
                 card::BLOCKS
             ))),
-            _ => fit(request),
+            _ => fit(request, Request::unfit),
         }
     }
 
     fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
-        Some(request::compose_operation(op)?.and_then(fit))
+        Some(request::compose_operation(op)?.and_then(|request| fit(request, Request::unfit)))
     }
 
     async fn deliver(

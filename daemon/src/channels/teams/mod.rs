@@ -46,6 +46,7 @@ use super::{
     },
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
+    sender::fit,
 };
 use crate::{
     files::kept::Kept,
@@ -229,16 +230,6 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }))
 }
 
-/// The request, if it is short enough for Teams.
-fn short(request: Request) -> Result<Request, Refused> {
-    let too_long = match &request {
-        Request::Send { activity, .. } | Request::Update { activity, .. } => client::too_long(activity),
-        Request::Post { message } => client::too_long(message),
-        Request::Offer { .. } | Request::Delete { .. } => None,
-    };
-    too_long.map_or(Ok(request), |why| Err(Refused(why)))
-}
-
 #[async_trait]
 impl Adapter for Teams {
     fn capabilities(&self) -> &'static Capabilities {
@@ -279,11 +270,15 @@ impl Sender for Teams {
     type Request = Request;
 
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
-        short(request::compose(outgoing, self.client.is_webhook())?)
+        fit(request::compose(outgoing, self.client.is_webhook())?, Request::unfit)
     }
 
     fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
-        if self.client.is_webhook() { None } else { Some(request::compose_operation(op)?.and_then(short)) }
+        if self.client.is_webhook() {
+            None
+        } else {
+            Some(request::compose_operation(op)?.and_then(|request| fit(request, Request::unfit)))
+        }
     }
 
     async fn deliver(

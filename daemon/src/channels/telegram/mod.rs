@@ -34,6 +34,7 @@ use super::{
     capabilities::{ButtonRules, PollRules},
     http::{base::Base, token::Token},
     identity::{Identity, Spelling, Unidentified},
+    sender::fit,
 };
 use crate::{
     files::kept::Kept,
@@ -174,11 +175,6 @@ fn is_token(text: &str) -> bool {
     })
 }
 
-/// The request, if Telegram takes what it names.
-fn fit(request: Request) -> Result<Request, Refused> {
-    target::unfit(&request.body).map_or(Ok(request), |why| Err(Refused(why)))
-}
-
 #[async_trait]
 impl Adapter for Telegram {
     fn capabilities(&self) -> &'static Capabilities {
@@ -220,7 +216,7 @@ impl Sender for Telegram {
     type Request = Request;
 
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
-        fit(request::compose(outgoing, self.link_previews))
+        fit(request::compose(outgoing, self.link_previews), Request::unfit)
     }
 
     fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
@@ -236,7 +232,7 @@ impl Sender for Telegram {
                 return Some(Err(Refused(why)));
             }
         }
-        request::compose_operation(op, self.link_previews).map(fit)
+        request::compose_operation(op, self.link_previews).map(|request| fit(request, Request::unfit))
     }
 
     /// An edit without a keyboard takes the message's away

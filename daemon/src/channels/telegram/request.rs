@@ -10,7 +10,10 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::media::{self, File};
+use super::{
+    media::{self, File},
+    target,
+};
 use crate::{
     channels::{OperationRequest, OutgoingPart, formats::TELEGRAM},
     message::operation::{Extras, Operation, Poll, Press},
@@ -84,6 +87,11 @@ impl Request {
             seconds: None,
             then: None,
         }
+    }
+
+    /// What Telegram will not take of it, by what stands in it alone.
+    pub(super) fn unfit(&self) -> Option<String> {
+        target::unfit(&self.body)
     }
 
     /// Whether nobody sees that it was done twice.
