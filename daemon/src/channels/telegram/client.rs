@@ -104,10 +104,7 @@ impl Client {
                 Err(refused) => refused,
             };
             let bad = refused.answer.status == 400;
-            if bad
-                && is_unreadable(&refused.said)
-                && let Some(plain) = request.plain.take()
-            {
+            if bad && let Some(plain) = request.plain.take_if(|_| is_unreadable(&refused.said)) {
                 tracing::warn!(
                     said = self.http.words(&refused.said),
                     "Telegram cannot read the markup; it goes without"

@@ -146,7 +146,7 @@ impl Graph {
         kept: &Kept,
         hints: &mut RateHints,
     ) -> Result<String, Unsent> {
-        let instead = request.outside_window.as_ref();
+        let instead = request.outside_window.get();
         if self.is_outside(key) {
             let Some(instead) = instead else {
                 return Err(Failure::Permanent(format!("the Cloud API refused it: {WINDOW_HINT}")).into());

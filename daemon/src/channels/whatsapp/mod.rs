@@ -415,7 +415,7 @@ impl Sender for WhatsApp {
     fn route(&self, request: &Request) -> Option<&'static str> {
         let hybrid = self.capabilities().mode == DeliveryMode::Hybrid;
         let Request::Cloud(request) = request else { return hybrid.then_some("by the Evolution API") };
-        match (hybrid, request.otherwise.is_some(), request.outside_window.is_some()) {
+        match (hybrid, request.otherwise.get().is_some(), request.outside_window.get().is_some()) {
             (true, true, true) => {
                 Some("by the Cloud API, as its template outside the 24 hours, or else the Evolution API")
             }
