@@ -3,6 +3,11 @@
 //!
 //! The envelope is the hub's, the request in it its channel's. An approval is bound to the bytes that are stored, so rows
 //! of earlier releases stay as they are, without an envelope, and are read as what they were: version 0.
+//!
+//! A channel's own fallbacks stay members of its request (`plain` and `instead` on Telegram, `outside_window` and `otherwise` on
+//! WhatsApp), because most change one member of that request and several may be needed one after the other: in the envelope,
+//! every combination would be a whole request. Approved rows have those members and must be read as they are in any case, so
+//! only the type is shared: each of these members is a [`Fallback`].
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -10,12 +15,59 @@ use serde_json::Value;
 /// The version that is written.
 const VERSION: u8 = 1;
 
-/// What goes instead of a request that its platform refuses for good. It was planned with it, so it is approved with it.
+/// What goes instead of a request that is certain not to have arrived, for the one reason that this was planned for: a refusal,
+/// or a way that is not ready. It was planned with the request, so it is stored and approved with it.
+///
+/// As a member of a request it has the attribute `#[serde(default, skip_serializing_if = "Fallback::is_none")]`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fallback<T>(Option<T>);
+
+impl<T> Default for Fallback<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> From<Option<T>> for Fallback<T> {
+    fn from(planned: Option<T>) -> Self {
+        Self(planned)
+    }
+}
+
+impl<T> Fallback<T> {
+    /// This goes instead.
+    pub fn planned(instead: T) -> Self {
+        Self(Some(instead))
+    }
+
+    /// Whether nothing was planned.
+    pub fn is_none(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// What goes instead.
+    pub fn get(&self) -> Option<&T> {
+        self.0.as_ref()
+    }
+
+    /// Takes what goes instead, if it is for this refusal: at most once.
+    pub fn take_if(&mut self, is_for_this: impl FnOnce(&T) -> bool) -> Option<T> {
+        self.0.take_if(|instead| is_for_this(instead))
+    }
+
+    /// The same, read as something else.
+    pub fn map<U>(self, read: impl FnOnce(T) -> U) -> Fallback<U> {
+        Fallback(self.0.map(read))
+    }
+}
+
+/// What goes instead of a request that is refused for good, whatever its channel. `R` is a request of the same channel.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Fallback {
-    /// Another request, of the same channel: the words of a recording.
-    Request(Value),
+pub enum Substitute<R = Value> {
+    /// Another request: the words of a recording.
+    Request(R),
     /// Nothing: the text that goes before it says the same.
     TextBefore,
 }
@@ -26,7 +78,7 @@ pub struct Envelope {
     /// The request, which its channel reads.
     pub request: Value,
     /// What goes instead of it.
-    pub fallback: Option<Fallback>,
+    pub fallback: Fallback<Substitute>,
 }
 
 /// Why a stored request cannot be read.
@@ -47,8 +99,8 @@ pub enum Unreadable {
 struct Stored {
     envelope: u8,
     request: Value,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    fallback: Option<Fallback>,
+    #[serde(default, skip_serializing_if = "Fallback::is_none")]
+    fallback: Fallback<Substitute>,
 }
 
 impl Envelope {
@@ -80,9 +132,13 @@ impl Envelope {
     fn version_0(stored: Value) -> Self {
         let member = |name: &str| stored.get(name).cloned();
         match (member("recording"), member("or_words"), member("or_text_before")) {
-            (Some(request), Some(words), None) => Self { request, fallback: Some(Fallback::Request(words)) },
-            (Some(request), None, Some(_)) => Self { request, fallback: Some(Fallback::TextBefore) },
-            _ => Self { request: stored, fallback: None },
+            (Some(request), Some(words), None) => {
+                Self { request, fallback: Fallback::planned(Substitute::Request(words)) }
+            }
+            (Some(request), None, Some(_)) => {
+                Self { request, fallback: Fallback::planned(Substitute::TextBefore) }
+            }
+            _ => Self { request: stored, fallback: Fallback::default() },
         }
     }
 }
@@ -95,8 +151,8 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read() {
-        for fallback in [None, Some(Fallback::Request(json!({"b": 2}))), Some(Fallback::TextBefore)] {
-            let envelope = Envelope { request: json!({"a": 1}), fallback };
+        for substitute in [None, Some(Substitute::Request(json!({"b": 2}))), Some(Substitute::TextBefore)] {
+            let envelope = Envelope { request: json!({"a": 1}), fallback: substitute.into() };
             let text = envelope.to_text();
             assert!(text.starts_with(r#"{"envelope":1,"#), "{text}");
             assert_eq!(Envelope::read(&text), Ok(envelope));
@@ -106,14 +162,35 @@ mod tests {
     #[test]
     fn what_earlier_releases_wrote_is_read() {
         let read = |text: &str| Envelope::read(text).unwrap();
-        let bare = |request| Envelope { request, fallback: None };
+        let bare = |request| Envelope { request, fallback: Fallback::default() };
+        let with =
+            |substitute| Envelope { request: json!({"a": 1}), fallback: Fallback::planned(substitute) };
         assert_eq!(read(r#"{"method":"sendVoice"}"#), bare(json!({"method": "sendVoice"})));
         assert_eq!(read(r#""text""#), bare(json!("text")));
         assert_eq!(read(r#"{"recording":1}"#), bare(json!({"recording": 1})), "that is its channel's own");
-        let words = Envelope { request: json!({"a": 1}), fallback: Some(Fallback::Request(json!({"b": 2}))) };
+        let words = with(Substitute::Request(json!({"b": 2})));
         assert_eq!(read(r#"{"recording":{"a":1},"or_words":{"b":2}}"#), words);
-        let before = Envelope { request: json!({"a": 1}), fallback: Some(Fallback::TextBefore) };
+        let before = with(Substitute::TextBefore);
         assert_eq!(read(r#"{"recording":{"a":1},"or_text_before":true}"#), before);
+    }
+
+    #[test]
+    fn a_row_of_the_first_envelope_has_the_same_bytes_again() {
+        for row in [
+            r#"{"envelope":1,"request":{"a":1}}"#,
+            r#"{"envelope":1,"request":{"a":1},"fallback":{"request":{"b":2}}}"#,
+            r#"{"envelope":1,"request":{"a":1},"fallback":"text_before"}"#,
+        ] {
+            assert_eq!(Envelope::read(row).unwrap().to_text(), row);
+        }
+    }
+
+    #[test]
+    fn a_fallback_goes_for_its_own_refusal_and_only_once() {
+        let mut plain = Fallback::planned("Hello");
+        assert_eq!(plain.take_if(|_| false), None);
+        assert_eq!(plain.take_if(|_| true), Some("Hello"));
+        assert_eq!((plain.take_if(|_| true), plain.is_none()), (None, true));
     }
 
     #[test]

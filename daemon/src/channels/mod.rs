@@ -8,7 +8,7 @@
 //! A channel is a folder here, and a line in [`registry`]: its `profile` (keys of the configuration, capabilities, format and
 //! limits), its set-up guide, how it makes requests and performs them, and a contract, which says what its platform answers in
 //! each case and by which all are tested alike. `cargo xtask new-channel` begins one. What several channels share is in [`kit`]:
-//! one that speaks HTTP does so by [`kit::http`], which reads the platform's limits from its answers. The other modules
+//! one that speaks HTTP does so by [`kit::http`], which notes the limits that answers tell of in the delivery's [`RateHints`]. The other modules
 //! here are what the rest of the hub knows of channels.
 
 pub mod account;
@@ -51,6 +51,7 @@ pub use attempt::{Attempt, Delivered};
 pub use capabilities::{Capabilities, DeliveryMode, EditForm, FileForm, FileRules};
 use identity::{Identity, Spelling, Unidentified};
 pub use located::{IdScope, Located};
+pub use rate_hints::RateHints;
 pub use receiver::Receiver;
 pub use sender::{ErasedSender, PlatformRequest, Refused, Sender};
 

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use serde::{Deserialize as _, Serialize, de::DeserializeOwned};
 use serde_json::{Map, Value};
 
-use super::{Attempt, Delivered, Failure, OperationRequest, OutgoingPart, PartKey, Redelivery};
+use super::{Attempt, Delivered, Failure, OperationRequest, OutgoingPart, PartKey, RateHints, Redelivery};
 
 /// The members of a JSON object; none of anything else.
 pub(super) fn members(json: Value) -> Map<String, Value> {
@@ -27,6 +27,14 @@ impl Refused {
     /// For this reason.
     pub fn because(why: impl Into<String>) -> Self {
         Self(why.into())
+    }
+}
+
+/// The request, unless something in it can never be sent: `unfit` says what that is.
+pub(super) fn fit<R>(request: R, unfit: impl FnOnce(&R) -> Option<String>) -> Result<R, Refused> {
+    match unfit(&request) {
+        Some(why) => Err(Refused(why)),
+        None => Ok(request),
     }
 }
 
@@ -60,9 +68,14 @@ pub trait Sender: Send + Sync + 'static {
     /// [`EditForm::Revision`](super::EditForm::Revision). Like a transport key it is filled in then, for nobody knows it before.
     fn revise(&self, _request: &mut Self::Request, _newest: &str) {}
 
-    /// Performs a request. What the platform says of its limits beyond this one request goes to
-    /// [`rate_hints`](super::rate_hints); the shared client ([`http`](crate::channels::kit::http)) sees to it.
-    async fn deliver(&self, request: &Self::Request, key: &PartKey) -> Result<Delivered, Failure>;
+    /// Performs a request. What the platform says of its limits beyond this one request is noted in `hints`, whatever the
+    /// outcome; the shared client ([`http`](crate::channels::kit::http)) sees to it.
+    async fn deliver(
+        &self,
+        request: &Self::Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure>;
 
     /// Where the conversation stands before a request leaves for the first time, if a look for it later must not take
     /// anything older for it: the platform's latest record there. It is stored before the request leaves, and given to
@@ -70,7 +83,11 @@ pub trait Sender: Send + Sync + 'static {
     ///
     /// # Errors
     /// It cannot be asked; nothing has left, and the request does not leave now.
-    async fn position(&self, _request: &Self::Request) -> Result<Option<String>, Failure> {
+    async fn position(
+        &self,
+        _request: &Self::Request,
+        _hints: &mut RateHints,
+    ) -> Result<Option<String>, Failure> {
         Ok(None)
     }
 
@@ -98,6 +115,7 @@ pub trait Sender: Send + Sync + 'static {
         &self,
         _request: &Self::Request,
         _attempt: &Attempt<'_>,
+        _hints: &mut RateHints,
     ) -> Result<Option<String>, Failure> {
         Err(Failure::Unknown("this platform cannot be asked what arrived".into()))
     }
@@ -148,11 +166,11 @@ pub trait PlatformRequest: Send + Sync {
     /// See [`Sender::remark`].
     fn remark(&self) -> Option<&'static str>;
     /// See [`Sender::position`].
-    async fn position(&self) -> Result<Option<String>, Failure>;
+    async fn position(&self, hints: &mut RateHints) -> Result<Option<String>, Failure>;
     /// See [`Sender::deliver`].
-    async fn deliver(&self, key: &PartKey) -> Result<Delivered, Failure>;
+    async fn deliver(&self, key: &PartKey, hints: &mut RateHints) -> Result<Delivered, Failure>;
     /// See [`Sender::find`].
-    async fn find(&self, attempt: &Attempt<'_>) -> Result<Option<String>, Failure>;
+    async fn find(&self, attempt: &Attempt<'_>, hints: &mut RateHints) -> Result<Option<String>, Failure>;
 }
 
 fn composed<S: Sender>(sender: &S, request: &S::Request) -> Composed {
@@ -215,16 +233,16 @@ impl<S: Sender> PlatformRequest for Read<'_, S> {
         self.sender.remark(&self.request)
     }
 
-    async fn position(&self) -> Result<Option<String>, Failure> {
-        self.sender.position(&self.request).await
+    async fn position(&self, hints: &mut RateHints) -> Result<Option<String>, Failure> {
+        self.sender.position(&self.request, hints).await
     }
 
-    async fn deliver(&self, key: &PartKey) -> Result<Delivered, Failure> {
-        self.sender.deliver(&self.request, key).await
+    async fn deliver(&self, key: &PartKey, hints: &mut RateHints) -> Result<Delivered, Failure> {
+        self.sender.deliver(&self.request, key, hints).await
     }
 
-    async fn find(&self, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        self.sender.find(&self.request, attempt).await
+    async fn find(&self, attempt: &Attempt<'_>, hints: &mut RateHints) -> Result<Option<String>, Failure> {
+        self.sender.find(&self.request, attempt, hints).await
     }
 }
 
@@ -247,15 +265,15 @@ impl PlatformRequest for Unreadable {
         None
     }
 
-    async fn position(&self) -> Result<Option<String>, Failure> {
+    async fn position(&self, _: &mut RateHints) -> Result<Option<String>, Failure> {
         Ok(None)
     }
 
-    async fn deliver(&self, _: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(&self, _: &PartKey, _: &mut RateHints) -> Result<Delivered, Failure> {
         Err(Failure::Permanent(self.0.clone()))
     }
 
-    async fn find(&self, _: &Attempt<'_>) -> Result<Option<String>, Failure> {
+    async fn find(&self, _: &Attempt<'_>, _: &mut RateHints) -> Result<Option<String>, Failure> {
         Err(Failure::Permanent(self.0.clone()))
     }
 }

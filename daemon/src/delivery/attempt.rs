@@ -16,7 +16,7 @@ use super::{
     voice_fallback::{Arrived, Planned},
 };
 use crate::{
-    channels::{Attempt, Delivered, Failure, PartKey, Redelivery},
+    channels::{Attempt, Delivered, Failure, PartKey, RateHints, Redelivery},
     outbox::{
         row::{MessageRow, PartRow},
         transition::{self, TransitionError},
@@ -56,18 +56,20 @@ impl Failed {
 const NOT_SEEN: &str = "its answer was lost, and the conversation does not show it";
 
 impl Pipeline {
-    /// Performs a part's request. Of one that may be there already the platform is asked first, where it can tell.
+    /// Performs a part's request. Of one that may be there already the platform is asked first, where it can tell. What is heard
+    /// of limits meanwhile stands in `hints`, also if the attempt's time is over before there is an outcome.
     pub(super) async fn attempt(
         &self,
         seq: i64,
         part: &PartRow,
         planned: &Planned<'_>,
         again: Option<Again>,
+        hints: &mut RateHints,
     ) -> Result<Result<Arrived, Failed>, TransitionError> {
         let key = PartKey(part.key.clone());
         let began = Instant::now();
         match again {
-            None => match timely(began, planned.position()).await {
+            None => match timely(began, planned.position(hints)).await {
                 // It is written down before the request leaves.
                 Ok(position) if position != part.position => {
                     let index = part.index;
@@ -79,13 +81,13 @@ impl Pipeline {
                 Ok(_) => {}
                 Err(failure) => return Ok(Err(Failed::Sending(failure.harmless()))),
             },
-            Some(again) => match timely(began, ask(planned, &key, part, again)).await {
+            Some(again) => match timely(began, ask(planned, &key, part, again, hints)).await {
                 Ok(Some(arrived)) => return Ok(Ok(arrived.into())),
                 Ok(None) => {}
                 Err(failure) => return Ok(Err(Failed::Asking(failure))),
             },
         }
-        let delivered = timely(began, planned.deliver(&key, again.is_some())).await;
+        let delivered = timely(began, planned.deliver(&key, again.is_some(), hints)).await;
         Ok(delivered.map_err(Failed::Sending))
     }
 }
@@ -104,6 +106,7 @@ async fn ask(
     key: &PartKey,
     part: &PartRow,
     again: Again,
+    hints: &mut RateHints,
 ) -> Result<Option<Delivered>, Failure> {
     let redelivery = planned.redelivery();
     if !matches!(redelivery, Redelivery::Ask | Redelivery::Look) {
@@ -116,7 +119,7 @@ async fn ask(
     // It was marked before its request left.
     let left = part.first_sent_at.unwrap_or_else(now_ms);
     let attempt = Attempt { key, left, position: part.position.as_deref() };
-    let arrived = planned.find(&attempt).await?;
+    let arrived = planned.find(&attempt, hints).await?;
     if arrived.is_none() && redelivery == Redelivery::Look && !again.resend {
         return Err(Failure::Permanent(NOT_SEEN.into()));
     }

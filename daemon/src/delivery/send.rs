@@ -19,9 +19,8 @@ use super::{
 use crate::{
     approval::{self, Released},
     channels::{
-        Adapter, EditForm, Failure,
+        Adapter, EditForm, Failure, RateHints,
         limits::{Allowance, Scope},
-        rate_hints,
     },
     message::{
         refusal::Code,
@@ -152,9 +151,9 @@ impl Pipeline {
         }
         let first_sent_at = part.first_sent_at.unwrap_or_else(now_ms);
         let again = open.then_some(Again { resend });
-        let (delivered, mut allowances) =
-            rate_hints::listening(self.attempt(seq, part, &planned, again)).await;
-        let delivered = delivered?;
+        let mut hints = RateHints::default();
+        let delivered = self.attempt(seq, part, &planned, again, &mut hints).await?;
+        let mut allowances = hints.into_allowances();
         let failure = delivered.as_ref().err().map(Failed::failure);
         if let Some(Failure::Wait { after, .. }) = failure {
             allowances.push(Allowance::none(Scope::Chat, *after));

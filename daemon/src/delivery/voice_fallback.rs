@@ -10,8 +10,8 @@
 
 use crate::{
     channels::{
-        Adapter, Attempt, Delivered, Failure, PartKey, PlatformRequest, Redelivery,
-        envelope::{Envelope, Fallback},
+        Adapter, Attempt, Delivered, Failure, PartKey, PlatformRequest, RateHints, Redelivery,
+        envelope::{Envelope, Fallback, Substitute},
         sender::Unreadable,
     },
     message::recipients::Recipients,
@@ -22,9 +22,7 @@ pub(super) struct Planned<'a> {
     /// What goes.
     request: Box<dyn PlatformRequest + 'a>,
     /// What goes if that is refused for good.
-    words: Option<Box<dyn PlatformRequest + 'a>>,
-    /// Whether the text before it says the same.
-    repeats_text: bool,
+    fallback: Fallback<Substitute<Box<dyn PlatformRequest + 'a>>>,
 }
 
 /// What arrived of a part.
@@ -50,15 +48,22 @@ impl<'a> Planned<'a> {
             Ok(envelope) => envelope,
             Err(why) => {
                 let request = Box::new(Unreadable(why.to_string()));
-                return Self { request, words: None, repeats_text: false };
+                return Self { request, fallback: Fallback::default() };
             }
         };
-        let words = match &fallback {
-            Some(Fallback::Request(words)) => Some(adapter.read(words)),
-            _ => None,
-        };
-        let repeats_text = fallback == Some(Fallback::TextBefore);
-        Self { request: adapter.read(&request), words, repeats_text }
+        let fallback = fallback.map(|substitute| match substitute {
+            Substitute::Request(words) => Substitute::Request(adapter.read(&words)),
+            Substitute::TextBefore => Substitute::TextBefore,
+        });
+        Self { request: adapter.read(&request), fallback }
+    }
+
+    /// The words, as another request.
+    fn words(&self) -> Option<&(dyn PlatformRequest + 'a)> {
+        match self.fallback.get()? {
+            Substitute::Request(words) => Some(words.as_ref()),
+            Substitute::TextBefore => None,
+        }
     }
 
     /// Has it name the newest revision of what it is done to.
@@ -67,13 +72,13 @@ impl<'a> Planned<'a> {
     }
 
     /// Where the conversation stands before the request leaves.
-    pub(super) async fn position(&self) -> Result<Option<String>, Failure> {
-        self.request.position().await
+    pub(super) async fn position(&self, hints: &mut RateHints) -> Result<Option<String>, Failure> {
+        self.request.position(hints).await
     }
 
     /// What makes a second delivery harmless, whichever of the two the first one was.
     pub(super) fn redelivery(&self) -> Redelivery {
-        match (self.request.redelivery(), self.words.as_ref().map(|words| words.redelivery())) {
+        match (self.request.redelivery(), self.words().map(PlatformRequest::redelivery)) {
             (one, None) => one,
             (Redelivery::Keyed(one), Some(Redelivery::Keyed(other))) => Redelivery::Keyed(one.min(other)),
             (Redelivery::Ask, Some(Redelivery::Ask)) => Redelivery::Ask,
@@ -86,38 +91,47 @@ impl<'a> Planned<'a> {
 
     /// Whether it may go twice where its sender prefers that: each of the two requests may.
     pub(super) fn may_resend(&self) -> bool {
-        self.request.may_resend() && self.words.as_ref().is_none_or(|words| words.may_resend())
+        self.request.may_resend() && self.words().is_none_or(PlatformRequest::may_resend)
     }
 
     /// Asks the platform whether either arrived.
-    pub(super) async fn find(&self, attempt: &Attempt<'_>) -> Result<Option<Delivered>, Failure> {
-        if let Some(id) = self.request.find(attempt).await? {
+    pub(super) async fn find(
+        &self,
+        attempt: &Attempt<'_>,
+        hints: &mut RateHints,
+    ) -> Result<Option<Delivered>, Failure> {
+        if let Some(id) = self.request.find(attempt, hints).await? {
             return Ok(Some(id.into()));
         }
-        let Some(words) = &self.words else { return Ok(None) };
-        let found = words.find(attempt).await?;
+        let Some(words) = self.words() else { return Ok(None) };
+        let found = words.find(attempt, hints).await?;
         Ok(found.map(|id| Delivered { note: Some(WENT_AS_TEXT.into()), ..Delivered::from(id) }))
     }
 
     /// Performs it. `open` says that an earlier request may have arrived: the words do not go after a recording of which
     /// nobody knows.
-    pub(super) async fn deliver(&self, key: &PartKey, open: bool) -> Result<Arrived, Failure> {
-        let refused = match (self.request.deliver(key).await, &self.words) {
+    pub(super) async fn deliver(
+        &self,
+        key: &PartKey,
+        open: bool,
+        hints: &mut RateHints,
+    ) -> Result<Arrived, Failure> {
+        let refused = match (self.request.deliver(key, hints).await, self.fallback.get()) {
             (Ok(delivered), _) => {
                 let remark = || self.request.remark().map(str::to_owned);
                 return Ok(Delivered { note: delivered.note.or_else(remark), ..delivered }.into());
             }
-            (Err(Failure::Permanent(why)), None) if self.repeats_text && !open => {
+            (Err(Failure::Permanent(why)), Some(Substitute::TextBefore)) if !open => {
                 tracing::warn!(why, "a recording was refused; the text before it says the same");
                 let note = Some(format!("{TEXT_STANDS}: {why}"));
                 return Ok(Arrived { id: None, note, recipients: None });
             }
-            (Err(Failure::Permanent(why)), Some(words)) if !open => (why, words),
+            (Err(Failure::Permanent(why)), Some(Substitute::Request(words))) if !open => (why, words),
             (Err(failure), _) => return Err(failure),
         };
         let (why, words) = refused;
         tracing::warn!(why, "a recording was refused; its words go as text");
-        match words.deliver(key).await {
+        match words.deliver(key, hints).await {
             Ok(delivered) => {
                 Ok(Delivered { note: Some(format!("{WENT_AS_TEXT}: {why}")), ..delivered }.into())
             }

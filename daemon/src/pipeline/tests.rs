@@ -30,7 +30,8 @@ use crate::{
     approval::Approvals,
     channels::{
         Adapter, Attempt, Capabilities, Delivered, Failure, FileForm, FileRules, IdScope, NotReady,
-        OperationRequest, OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+        OperationRequest, OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender,
+        TargetError,
         account::{Accounts, OnUnknown},
         callback::{CallbackRefused, DeliveryStatus, Lost},
         capabilities::{ButtonRules, PollRules},
@@ -38,7 +39,6 @@ use crate::{
         formats,
         identity::{Identity, Spelling, Unidentified},
         limits::{Allowance, Scope},
-        rate_hints,
     },
     delivery::{ending::MAX_QUESTIONS, lanes::AT_ONCE},
     files::{Bounds, Files, Sources, fetch_policy::Private},
@@ -207,11 +207,16 @@ impl Sender for Platform {
         Some(Ok(json!({"to": op.address, "text": format!("{:?} {text}", op.operation.action())})))
     }
 
-    async fn position(&self, _: &Value) -> Result<Option<String>, Failure> {
+    async fn position(&self, _: &Value, _: &mut RateHints) -> Result<Option<String>, Failure> {
         self.stands.lock().unwrap().clone().unwrap_or(Ok(None))
     }
 
-    async fn find(&self, _: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+    async fn find(
+        &self,
+        _: &Value,
+        attempt: &Attempt<'_>,
+        _: &mut RateHints,
+    ) -> Result<Option<String>, Failure> {
         self.stood.lock().unwrap().push(attempt.position.map(str::to_owned));
         if self.deaf {
             return Err(Failure::Retry("nobody answers".into()));
@@ -219,12 +224,17 @@ impl Sender for Platform {
         self.found.lock().unwrap().take().unwrap_or(Ok(None))
     }
 
-    async fn deliver(&self, request: &Value, _: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Value,
+        _: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let (to, text) =
             (request["to"].as_str().unwrap().to_owned(), request["text"].as_str().unwrap().to_owned());
         self.heard.lock().unwrap().push((to.clone(), text));
         if let Some(said) = self.says.lock().unwrap().pop() {
-            rate_hints::note(said);
+            hints.note(said);
         }
         if self.silent {
             std::future::pending::<()>().await;

@@ -6,7 +6,12 @@ use gatepost::channels::envelope::Envelope;
 use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost::{channels::PartKey, config::Config, hub::open_accounts, store::Store};
+use gatepost::{
+    channels::{PartKey, RateHints},
+    config::Config,
+    hub::open_accounts,
+    store::Store,
+};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     hub::{SpawnedHub, TestHub, client::text},
@@ -146,9 +151,9 @@ async fn a_part_that_is_delivered_again_under_its_key_is_one_event() -> Result<(
     let (_, adapter) = accounts.pick("matrix", None)?;
     let wire = |body: &str| json!({"room": server.room, "type": "m.room.message", "content": {"msgtype": "m.text", "body": body}});
     let (one, other) = (PartKey("1".repeat(32)), PartKey("2".repeat(32)));
-    let first = adapter.read(&wire("once")).deliver(&one).await?.id;
-    let again = adapter.read(&wire("once")).deliver(&one).await?.id;
-    let next = adapter.read(&wire("once")).deliver(&other).await?.id;
+    let first = adapter.read(&wire("once")).deliver(&one, &mut RateHints::default()).await?.id;
+    let again = adapter.read(&wire("once")).deliver(&one, &mut RateHints::default()).await?.id;
+    let next = adapter.read(&wire("once")).deliver(&other, &mut RateHints::default()).await?.id;
     ensure!(first == again && first != next, "{first} {again} {next}");
     let messages = server.messages()?;
     let ids: Vec<&str> = messages.iter().map(|event| text(event, "event_id")).collect();

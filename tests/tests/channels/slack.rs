@@ -7,7 +7,9 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
-    channels::{Adapter, Attempt, Failure, OperationRequest, OutgoingPart, PartKey, Redelivery, Source},
+    channels::{
+        Adapter, Attempt, Failure, OperationRequest, OutgoingPart, PartKey, RateHints, Redelivery, Source,
+    },
     config::Config,
     hub::open_accounts,
     message::operation::{Button, Choice, Extras, Operation, Poll, Presence, Press, Select},
@@ -157,7 +159,11 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
     let (_folder, adapter) = server.adapter()?;
     let kitchen = server.kitchen.as_str();
     let hello = part("Hello", &*adapter)?;
-    let id = adapter.read(&adapter.plan(&outgoing(kitchen, &hello))?.request).deliver(&key()).await?.id;
+    let id = adapter
+        .read(&adapter.plan(&outgoing(kitchen, &hello))?.request)
+        .deliver(&key(), &mut RateHints::default())
+        .await?
+        .id;
     let new = part("**New**", &*adapter)?;
     let op = |operation: Operation| {
         let op = OperationRequest {
@@ -176,11 +182,11 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
 
     // Twice each: what is asked for again, such as after a lost answer, changes nothing.
     for _ in 0..2 {
-        ensure!(adapter.read(&op(react(false))?).deliver(&key()).await?.id == id);
+        ensure!(adapter.read(&op(react(false))?).deliver(&key(), &mut RateHints::default()).await?.id == id);
     }
     ensure!(look()?["reactions"][0]["name"] == "+1" && look()?["reactions"][0]["count"] == 1, "{}", look()?);
     for _ in 0..2 {
-        adapter.read(&op(react(true))?).deliver(&key()).await?;
+        adapter.read(&op(react(true))?).deliver(&key(), &mut RateHints::default()).await?;
     }
     ensure!(look()?["reactions"].is_null(), "{}", look()?);
     let pins = || -> Result<usize> {
@@ -192,13 +198,19 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
     {
         let wire = op(operation)?;
         for _ in 0..2 {
-            adapter.read(&wire).deliver(&key()).await?;
+            adapter.read(&wire).deliver(&key(), &mut RateHints::default()).await?;
         }
         ensure!(pins()? == pinned);
     }
-    adapter.read(&op(Operation::Edit { message: message() })?).deliver(&key()).await?;
+    adapter
+        .read(&op(Operation::Edit { message: message() })?)
+        .deliver(&key(), &mut RateHints::default())
+        .await?;
     ensure!(look()?["text"] == "*New*", "{}", look()?);
-    adapter.read(&op(Operation::Presence { status: Presence::Away, text: None })?).deliver(&key()).await?;
+    adapter
+        .read(&op(Operation::Presence { status: Presence::Away, text: None })?)
+        .deliver(&key(), &mut RateHints::default())
+        .await?;
     let poll = Poll {
         question: "Tea?".into(),
         options: vec!["Yes".into(), "No".into()],
@@ -206,16 +218,22 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
         seconds: None,
         anonymous: None,
     };
-    adapter.read(&op(Operation::Poll(poll))?).deliver(&key()).await?;
+    adapter.read(&op(Operation::Poll(poll))?).deliver(&key(), &mut RateHints::default()).await?;
     let thread = adapter
         .read(&op(Operation::Thread { name: "Plans".into(), message: None })?)
-        .deliver(&key())
+        .deliver(&key(), &mut RateHints::default())
         .await?
         .id;
     ensure!(text(&server.slack.thread(kitchen, &thread)?[0], "text").starts_with("*Plans*\n"));
-    adapter.read(&op(Operation::Delete { message: message() })?).deliver(&key()).await?;
+    adapter
+        .read(&op(Operation::Delete { message: message() })?)
+        .deliver(&key(), &mut RateHints::default())
+        .await?;
     ensure!(!server.slack.messages(kitchen)?.iter().any(|left| left["ts"] == id.as_str()));
-    let again = adapter.read(&op(Operation::Delete { message: message() })?).deliver(&key()).await;
+    let again = adapter
+        .read(&op(Operation::Delete { message: message() })?)
+        .deliver(&key(), &mut RateHints::default())
+        .await;
     ensure!(matches!(&again, Err(Failure::Permanent(why)) if why.contains("message_not_found")), "{again:?}");
     Ok(())
 }
@@ -264,8 +282,11 @@ async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_di
     let (_folder, adapter) = server.adapter()?;
     let hello = part("Hello", &*adapter)?;
     let anna = server.slack.user("anna")?;
-    let root =
-        adapter.read(&adapter.plan(&outgoing(&server.kitchen, &hello))?.request).deliver(&key()).await?.id;
+    let root = adapter
+        .read(&adapter.plan(&outgoing(&server.kitchen, &hello))?.request)
+        .deliver(&key(), &mut RateHints::default())
+        .await?
+        .id;
     // More than a page's worth of others.
     for n in 0..40 {
         let other = json!({ "channel": server.kitchen, "text": format!("other {n}") });
@@ -280,14 +301,20 @@ async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_di
             adapter.read(&adapter.plan(&OutgoingPart { thread, ..outgoing(address, &hello) })?.request);
         ensure!(wire.redelivery() == Redelivery::Ask);
         let (lost, never) = (key(), key());
-        let id = wire.deliver(&lost).await?.id;
+        let id = wire.deliver(&lost, &mut RateHints::default()).await?.id;
         for n in 0..20 {
             let other =
                 json!({ "channel": server.kitchen, "text": format!("later {n}"), "thread_ts": thread });
             server.slack.call("chat.postMessage", Slack::ANNA, &other)?;
         }
-        ensure!(wire.find(&Attempt::new(&lost, 0)).await? == Some(id), "{address} {thread:?}");
-        ensure!(wire.find(&Attempt::new(&never, 0)).await?.is_none(), "{address} {thread:?}");
+        ensure!(
+            wire.find(&Attempt::new(&lost, 0), &mut RateHints::default()).await? == Some(id),
+            "{address} {thread:?}"
+        );
+        ensure!(
+            wire.find(&Attempt::new(&never, 0), &mut RateHints::default()).await?.is_none(),
+            "{address} {thread:?}"
+        );
     }
     Ok(())
 }

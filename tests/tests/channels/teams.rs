@@ -17,7 +17,7 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use gatepost::{
-    channels::{Adapter, Failure, OperationRequest, OutgoingPart, PartKey, Source},
+    channels::{Adapter, Failure, OperationRequest, OutgoingPart, PartKey, RateHints, Source},
     config::Config,
     hub::open_accounts,
     message::{
@@ -112,9 +112,9 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
         op(&*adapter, server.playground.personal(), &Operation::Edit { message: message.into() })
     };
     for _ in 0..2 {
-        ensure!(adapter.read(&edit(&id)?).deliver(&key()).await?.id == id);
+        ensure!(adapter.read(&edit(&id)?).deliver(&key(), &mut RateHints::default()).await?.id == id);
     }
-    let nowhere = adapter.read(&edit("1234")?).deliver(&key()).await;
+    let nowhere = adapter.read(&edit("1234")?).deliver(&key(), &mut RateHints::default()).await;
     ensure!(matches!(nowhere, Err(Failure::Permanent(_))), "{nowhere:?}");
 
     let held = agent.send(&json!({"to": to, "message": "The door code is 4711."}))?;
@@ -272,7 +272,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
         ensure!(against.is_empty(), "{against:?} against {card}");
     }
     for wire in &wires {
-        let id = adapter.read(wire).deliver(&PartKey(new_part_key())).await?.id;
+        let id = adapter.read(wire).deliver(&PartKey(new_part_key()), &mut RateHints::default()).await?.id;
         ensure!(!id.starts_with("accepted"), "one message each: {wire}");
     }
 

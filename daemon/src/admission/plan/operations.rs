@@ -7,7 +7,11 @@ use super::{
 };
 use crate::{
     blocking,
-    channels::{Adapter, OperationRequest, envelope::Envelope, sender::Composed},
+    channels::{
+        Adapter, OperationRequest,
+        envelope::{Envelope, Fallback},
+        sender::Composed,
+    },
     message::{
         new_part_key,
         operation::{Operation, Poll},
@@ -53,7 +57,7 @@ pub(super) fn part(
     for line in shown::locations(content) {
         shown = format!("{line}\n{shown}");
     }
-    let request = Envelope { request, fallback: None }.to_text();
+    let request = Envelope { request, fallback: Fallback::default() }.to_text();
     Ok(Some(NewPart { key: new_part_key(), shown, request, route }))
 }
 

@@ -11,7 +11,7 @@ use super::{Renderings, files, operations, shown, speech};
 use crate::{
     channels::{
         Adapter, OutgoingPart, Quoted, Refused, Source,
-        envelope::{Envelope, Fallback},
+        envelope::{Envelope, Substitute},
         sender::Composed,
     },
     message::{
@@ -193,12 +193,12 @@ fn letters(
         };
         let Composed { request, route } = adapter.plan(&outgoing).map_err(never)?;
         let is_recording = matches!(files, [file] if file.voice && file.spoken.is_some());
-        let fallback = match words {
-            _ if text_is_spoken && is_recording => Some(Fallback::TextBefore),
+        let substitute = match words {
+            _ if text_is_spoken && is_recording => Some(Substitute::TextBefore),
             None => None,
             Some(words) => {
                 let words = adapter.plan(&OutgoingPart { part: words, files: &[], ..outgoing });
-                words.ok().map(|words| Fallback::Request(words.request))
+                words.ok().map(|words| Substitute::Request(words.request))
             }
         };
         let text = match adapter.capabilities().source {
@@ -212,7 +212,7 @@ fn letters(
             shown.extend(shown::locations(content));
         }
         // The way is that of the request that goes first.
-        let request = Envelope { request, fallback }.to_text();
+        let request = Envelope { request, fallback: substitute.into() }.to_text();
         Ok(NewPart { key: new_part_key(), shown: shown.join("\n"), request, route })
     };
     pieces.iter().enumerate().map(part).collect()

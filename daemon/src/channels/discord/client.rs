@@ -1,8 +1,9 @@
 //! Requests to Discord, and whether they arrived; what an answer means [`answer`](super::answer) says.
 
-use std::{fmt::Write as _, time::Duration};
+use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use reqwest::{
     Method, RequestBuilder,
     header::{AUTHORIZATION, USER_AGENT},
@@ -18,7 +19,7 @@ use super::{
 };
 use crate::{
     channels::{
-        Failure, PartKey,
+        Failure, PartKey, RateHints,
         kit::{
             http::{Answer, Http, Silence, TIMEOUT, base::Base, token::Token},
             removals::Removals,
@@ -38,6 +39,8 @@ const LONGEST_TIMEOUT: Duration = Duration::from_hours(28 * 24);
 
 /// "between 1 and 512 URL-encoded UTF-8 characters" (<https://docs.discord.com/developers/reference#reason-header>).
 const MAX_REASON: usize = 512;
+/// All but RFC 3986's unreserved characters.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
 /// Named so, or "blocked" (<https://docs.discord.com/developers/reference#user-agent>).
 pub(super) const AGENT: &str = concat!("DiscordBot (gatepost, ", env!("CARGO_PKG_VERSION"), ")");
@@ -66,13 +69,14 @@ impl Client {
         request: StoredRequest,
         key: &PartKey,
         kept: &Kept,
+        hints: &mut RateHints,
     ) -> Result<String, Failure> {
         match &request.request {
             Request::Message { body } => {
                 // Whatever can be wrong with the files is found before anything is asked or sent.
                 let files = media::open(&request.files, kept).await?;
-                let channel = self.channel(&request).await?;
-                self.takes(&request, &files).await?;
+                let channel = self.channel(&request, hints).await?;
+                self.takes(&request, &files, hints).await?;
                 let (mut body, mut files) = (with_nonce(body, key), files);
                 forms::named(&mut body, request.forms.len(), key);
                 if request.voice
@@ -82,49 +86,53 @@ impl Client {
                     files.push(file);
                     length.into_iter().for_each(|length| make_voice(&mut body, length));
                 }
-                self.post(&channel, &body, &request, files).await
+                self.post(&channel, &body, &request, files, hints).await
             }
             Request::Thread { name, message, first } => {
-                self.thread(&request, name, message.as_deref(), first.as_ref(), key).await
+                self.thread(&request, name, message.as_deref(), first.as_ref(), key, hints).await
             }
             Request::React { message, emoji, remove } => {
                 // An address has no place for these.
                 if emoji.is_empty() || emoji.chars().all(|c| c == '.') {
                     return Err(Failure::Permanent("a reaction needs an emoji".into()));
                 }
-                let (message, channel) = (id("message", message)?, self.channel(&request).await?);
+                let (message, channel) = (id("message", message)?, self.channel(&request, hints).await?);
                 let method = if *remove { Method::DELETE } else { Method::PUT };
                 let path = ["channels", &channel, "messages", &message, "reactions", emoji, "@me"];
-                self.perform(self.request(method, &path)).await.map(|_| message.clone())
+                self.perform(self.request(method, &path), hints).await.map(|_| message.clone())
             }
             Request::Edit { message, body } => {
-                let (message, channel) = (id("message", message)?, self.channel(&request).await?);
+                let (message, channel) = (id("message", message)?, self.channel(&request, hints).await?);
                 let path = ["channels", &channel, "messages", &message];
-                self.perform(self.request(Method::PATCH, &path).json(body)).await.map(|_| message.clone())
+                self.perform(self.request(Method::PATCH, &path).json(body), hints)
+                    .await
+                    .map(|_| message.clone())
             }
             Request::Delete { message } => {
-                let (message, channel) = (id("message", message)?, self.channel(&request).await?);
+                let (message, channel) = (id("message", message)?, self.channel(&request, hints).await?);
                 let path = ["channels", &channel, "messages", &message];
-                self.remove(self.request(Method::DELETE, &path), UNKNOWN_MESSAGE, key).await.map(|()| message)
+                self.remove(self.request(Method::DELETE, &path), UNKNOWN_MESSAGE, key, hints)
+                    .await
+                    .map(|()| message)
             }
-            Request::Pin { message } => self.pin(&request, Method::PUT, message).await,
-            Request::Unpin { message } => self.pin(&request, Method::DELETE, message).await,
+            Request::Pin { message } => self.pin(&request, Method::PUT, message, hints).await,
+            Request::Unpin { message } => self.pin(&request, Method::DELETE, message, hints).await,
             Request::Timeout { user, seconds } => {
                 let (user, until) = (id("person", user)?, until(*seconds)?);
-                let guild = self.guild(&request.to).await?;
+                let guild = self.guild(&request.to, hints).await?;
                 let builder = self.because(&request, Method::PATCH, &["guilds", &guild, "members", &user]);
                 let body = json!({"communication_disabled_until": until});
-                self.perform(builder.json(&body)).await.map(|_| user.clone())
+                self.perform(builder.json(&body), hints).await.map(|_| user.clone())
             }
             Request::Kick { user } => {
-                let (user, guild) = (id("person", user)?, self.guild(&request.to).await?);
+                let (user, guild) = (id("person", user)?, self.guild(&request.to, hints).await?);
                 let builder = self.because(&request, Method::DELETE, &["guilds", &guild, "members", &user]);
-                self.remove(builder, UNKNOWN_MEMBER, key).await.map(|()| user)
+                self.remove(builder, UNKNOWN_MEMBER, key, hints).await.map(|()| user)
             }
             Request::Ban { user } => {
-                let (user, guild) = (id("person", user)?, self.guild(&request.to).await?);
+                let (user, guild) = (id("person", user)?, self.guild(&request.to, hints).await?);
                 let builder = self.because(&request, Method::PUT, &["guilds", &guild, "bans", &user]);
-                self.perform(builder.json(&json!({}))).await.map(|_| user.clone())
+                self.perform(builder.json(&json!({})), hints).await.map(|_| user.clone())
             }
             // It goes over the account's other connection, where there is one.
             Request::Presence { .. } => Err(Failure::Permanent(
@@ -140,16 +148,17 @@ impl Client {
         body: &Map<String, Value>,
         request: &StoredRequest,
         files: Vec<crate::files::kept::Checked>,
+        hints: &mut RateHints,
     ) -> Result<String, Failure> {
         let builder = self.request(Method::POST, &["channels", channel, "messages"]);
         let answer = if files.is_empty() {
-            self.perform(builder.json(body)).await?
+            self.perform(builder.json(body), hints).await?
         } else {
             let longest = Http::longest(files.iter().map(|file| file.size).sum());
             let form = media::form(body, &request.files, files)?;
-            self.perform_within(builder.multipart(form), longest).await?
+            self.perform_within(builder.multipart(form), longest, hints).await?
         };
-        self.made(&answer)
+        self.made(&answer, hints)
     }
 
     /// <https://docs.discord.com/developers/resources/channel#start-thread-from-message> and the two after it.
@@ -160,9 +169,10 @@ impl Client {
         message: Option<&str>,
         first: Option<&Map<String, Value>>,
         key: &PartKey,
+        hints: &mut RateHints,
     ) -> Result<String, Failure> {
         let message = message.map(|message| id("message", message)).transpose()?;
-        let channel = self.conversation(&request.to).await?;
+        let channel = self.conversation(&request.to, hints).await?;
         let (path, body) = match message {
             Some(message) => {
                 let path = ["channels", &channel, "messages", &message, "threads"].map(str::to_owned);
@@ -171,11 +181,11 @@ impl Client {
             None => {
                 let path = ["channels", &channel, "threads"].map(str::to_owned).to_vec();
                 let of = |kind: u64| json!({"name": name, "type": kind});
-                match (self.place(&channel).await?.kind, first) {
+                match (self.place(&channel, hints).await?.kind, first) {
                     (kind::FORUM | kind::MEDIA, Some(first)) => {
                         let builder = self.request(Method::POST, &["channels", &channel, "threads"]);
                         let body = json!({"name": name, "message": first});
-                        return self.made(&self.perform(builder.json(&body)).await?);
+                        return self.made(&self.perform(builder.json(&body), hints).await?, hints);
                     }
                     (kind::FORUM | kind::MEDIA, None) => {
                         let why = "a post in a forum needs a text: send the thread with a message";
@@ -187,9 +197,10 @@ impl Client {
             }
         };
         let path: Vec<&str> = path.iter().map(String::as_str).collect();
-        let thread = self.made(&self.perform(self.request(Method::POST, &path).json(&body)).await?)?;
+        let thread =
+            self.made(&self.perform(self.request(Method::POST, &path).json(&body), hints).await?, hints)?;
         let Some(first) = first else { return Ok(thread) };
-        match self.post(&thread, &with_nonce(first, key), request, vec![]).await {
+        match self.post(&thread, &with_nonce(first, key), request, vec![], hints).await {
             Ok(_) => Ok(thread),
             // What follows a thread cannot be done again without making another one.
             Err(Failure::Unknown(why)) => {
@@ -202,22 +213,29 @@ impl Client {
     }
 
     /// <https://docs.discord.com/developers/resources/message#pin-message>.
-    async fn pin(&self, request: &StoredRequest, method: Method, message: &str) -> Result<String, Failure> {
-        let (message, channel) = (id("message", message)?, self.channel(request).await?);
+    async fn pin(
+        &self,
+        request: &StoredRequest,
+        method: Method,
+        message: &str,
+        hints: &mut RateHints,
+    ) -> Result<String, Failure> {
+        let (message, channel) = (id("message", message)?, self.channel(request, hints).await?);
         let path = ["channels", &channel, "messages", "pins", &message];
-        self.perform(self.because(request, method, &path)).await.map(|_| message.clone())
+        self.perform(self.because(request, method, &path), hints).await.map(|_| message.clone())
     }
 
     /// Who the bot is, or why it cannot send.
     ///
     /// <https://docs.discord.com/developers/resources/user#get-current-user>
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
-        let answer = match self.http.ask(self.request(Method::GET, &["users", "@me"])).await {
+        let hints = &mut RateHints::default();
+        let answer = match self.http.ask(self.request(Method::GET, &["users", "@me"]), hints).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
-            return Err(self.classify(&answer).to_string());
+            return Err(self.classify(&answer, hints).to_string());
         }
         match (answer.body["username"].as_str(), answer.body["id"].as_str()) {
             (Some(name), Some(id)) => Ok(self.http.words(&format!("{name} ({id})"))),
@@ -244,39 +262,59 @@ impl Client {
     }
 
     /// Removes something; `unknown` is Discord's code where there is no such thing.
-    async fn remove(&self, request: RequestBuilder, unknown: u64, key: &PartKey) -> Result<(), Failure> {
-        let (gone, ended) = match self.http.ask(request).await {
+    async fn remove(
+        &self,
+        request: RequestBuilder,
+        unknown: u64,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<(), Failure> {
+        let (gone, ended) = match self.http.ask(request, hints).await {
             Ok(answer) if answer.status.is_success() => (false, Ok(())),
-            Ok(answer) => (answer.body["code"] == unknown, Err(self.classify(&answer))),
+            Ok(answer) => (answer.body["code"] == unknown, Err(self.classify(&answer, hints))),
             Err(silence) => (false, Err(silence.into())),
         };
         self.removals.settle(key, gone, ended).map(drop)
     }
 
-    async fn perform(&self, request: RequestBuilder) -> Result<Value, Failure> {
-        self.perform_within(request, TIMEOUT).await
+    async fn perform(&self, request: RequestBuilder, hints: &mut RateHints) -> Result<Value, Failure> {
+        self.perform_within(request, TIMEOUT, hints).await
     }
 
-    async fn perform_within(&self, request: RequestBuilder, longest: Duration) -> Result<Value, Failure> {
-        let answer = self.http.ask_within(request, longest).await?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer)) }
+    async fn perform_within(
+        &self,
+        request: RequestBuilder,
+        longest: Duration,
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
+        let answer = self.http.ask_within(request, longest, hints).await?;
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer, hints)) }
     }
 
-    /// Asks something that changes nothing that anybody sees.
+    /// Asks something that changes nothing that anybody sees, and belongs to no delivery.
     pub(super) async fn question(&self, request: RequestBuilder) -> Result<Value, Failure> {
-        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        self.asked(request, &mut RateHints::default()).await
+    }
+
+    /// The same on the way of a delivery.
+    pub(super) async fn asked(
+        &self,
+        request: RequestBuilder,
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
+        let answer = self.http.ask(request, hints).await.map_err(Silence::harmless)?;
         if answer.status.is_success() {
             return Ok(answer.body);
         }
-        Err(self.classify(&answer).harmless())
+        Err(self.classify(&answer, hints).harmless())
     }
 
-    fn classify(&self, answer: &Answer) -> Failure {
-        self.http.settle(verdict(&self.http.reader(), answer))
+    fn classify(&self, answer: &Answer, hints: &mut RateHints) -> Failure {
+        self.http.settle(verdict(&self.http.reader(), answer), hints)
     }
 
-    fn made(&self, answer: &Value) -> Result<String, Failure> {
-        made(answer).map_err(|verdict| self.http.settle(verdict))
+    fn made(&self, answer: &Value, hints: &mut RateHints) -> Result<String, Failure> {
+        made(answer).map_err(|verdict| self.http.settle(verdict, hints))
     }
 }
 
@@ -325,17 +363,27 @@ fn until(seconds: u64) -> Result<Option<String>, Failure> {
 fn encoded(reason: &str) -> String {
     let mut text = String::new();
     for c in reason.chars() {
-        let mut one = String::new();
-        for byte in c.encode_utf8(&mut [0; 4]).bytes() {
-            match byte {
-                b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => one.push(byte.into()),
-                _ => write!(one, "%{byte:02X}").expect("a text takes everything"),
-            }
-        }
-        if text.len() + one.len() > MAX_REASON {
+        let before = text.len();
+        text.extend(utf8_percent_encode(c.encode_utf8(&mut [0; 4]), RESERVED));
+        if text.len() > MAX_REASON {
+            text.truncate(before);
             break;
         }
-        text.push_str(&one);
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reason_keeps_what_is_unreserved_and_is_cut_between_characters() {
+        assert_eq!(encoded("A-z_0.9~"), "A-z_0.9~");
+        assert_eq!(encoded(" !*'()%/+ü€"), "%20%21%2A%27%28%29%25%2F%2B%C3%BC%E2%82%AC");
+        // Six bytes each; what follows the one that has no room is left out as well.
+        assert_eq!(encoded(&"ü".repeat(85)), "%C3%BC".repeat(85));
+        assert_eq!(encoded(&format!("{}ab", "ü".repeat(86))), "%C3%BC".repeat(85));
+        assert_eq!(encoded(&"a".repeat(600)).len(), MAX_REASON);
+    }
 }

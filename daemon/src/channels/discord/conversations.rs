@@ -22,7 +22,7 @@ use super::{
     request::StoredRequest,
 };
 use crate::channels::{
-    Failure,
+    Failure, RateHints,
     identity::{Identity, Unidentified},
 };
 
@@ -71,11 +71,15 @@ impl Places {
 
 impl Client {
     /// The channel that a request goes to. A thread counts only in the channel that it belongs to.
-    pub(super) async fn channel(&self, request: &StoredRequest) -> Result<String, Failure> {
-        let channel = self.conversation(&request.to).await?;
+    pub(super) async fn channel(
+        &self,
+        request: &StoredRequest,
+        hints: &mut RateHints,
+    ) -> Result<String, Failure> {
+        let channel = self.conversation(&request.to, hints).await?;
         let Some(thread) = &request.thread else { return Ok(channel) };
         let thread = id("thread", thread)?;
-        match self.place(&thread).await?.parent {
+        match self.place(&thread, hints).await?.parent {
             Some(parent) if parent == channel => Ok(thread),
             _ => Err(Failure::Permanent(format!(
                 "{thread} is no thread of the channel {channel}; nothing was sent"
@@ -84,14 +88,16 @@ impl Client {
     }
 
     /// The channel of an address, without its threads.
-    pub(super) async fn conversation(&self, to: &str) -> Result<String, Failure> {
-        let Some(person) = to.strip_prefix('@') else { return self.of_a_server(id("channel", to)?).await };
+    pub(super) async fn conversation(&self, to: &str, hints: &mut RateHints) -> Result<String, Failure> {
+        let Some(person) = to.strip_prefix('@') else {
+            return self.of_a_server(id("channel", to)?, hints).await;
+        };
         let person = id("person", person)?;
         if let Some(channel) = lock(&self.places.people).get(&person) {
             return Ok(channel.clone());
         }
         let open = self.request(Method::POST, &["users", "@me", "channels"]);
-        let answer = self.question(open.json(&json!({"recipient_id": person}))).await?;
+        let answer = self.asked(open.json(&json!({"recipient_id": person})), hints).await?;
         let Some(channel) = answer["id"].as_str() else {
             return Err(Failure::Retry("Discord does not say which channel leads to that person".into()));
         };
@@ -100,8 +106,8 @@ impl Client {
     }
 
     /// A channel, unless it has another address.
-    async fn of_a_server(&self, channel: String) -> Result<String, Failure> {
-        let why = match self.place(&channel).await? {
+    async fn of_a_server(&self, channel: String, hints: &mut RateHints) -> Result<String, Failure> {
+        let why = match self.place(&channel, hints).await? {
             Place { parent: Some(parent), .. } => {
                 format!("{channel} is a thread: send to discord:{parent} with threadId {channel}")
             }
@@ -115,7 +121,8 @@ impl Client {
 
     /// Whose number this is: a channel's own, or a person's with whom it is the conversation.
     pub(super) async fn identify(&self, channel: &str) -> Result<Identity, Unidentified> {
-        match self.place(channel).await.map_err(Failure::harmless)? {
+        let hints = &mut RateHints::default();
+        match self.place(channel, hints).await.map_err(Failure::harmless)? {
             Place { parent: Some(parent), .. } => Err(Unidentified::not_known(format!(
                 "{channel} is a thread: send to discord:{parent} with threadId {channel}"
             ))),
@@ -130,11 +137,11 @@ impl Client {
     /// What Discord knows of a channel.
     ///
     /// <https://docs.discord.com/developers/resources/channel#get-channel>
-    pub(super) async fn place(&self, channel: &str) -> Result<Place, Failure> {
+    pub(super) async fn place(&self, channel: &str, hints: &mut RateHints) -> Result<Place, Failure> {
         if let Some(place) = lock(&self.places.channels).get(channel) {
             return Ok(place.clone());
         }
-        let answer = self.question(self.request(Method::GET, &["channels", channel])).await?;
+        let answer = self.asked(self.request(Method::GET, &["channels", channel]), hints).await?;
         let text = |name: &str| answer[name].as_str().map(str::to_owned);
         let Some(kind) = answer["type"].as_u64() else {
             return Err(Failure::Retry("Discord does not say what that channel is".into()));
@@ -149,9 +156,9 @@ impl Client {
     }
 
     /// The server whose members are meant.
-    pub(super) async fn guild(&self, to: &str) -> Result<String, Failure> {
-        let channel = self.conversation(to).await?;
-        self.place(&channel).await?.guild.ok_or_else(|| {
+    pub(super) async fn guild(&self, to: &str, hints: &mut RateHints) -> Result<String, Failure> {
+        let channel = self.conversation(to, hints).await?;
+        self.place(&channel, hints).await?.guild.ok_or_else(|| {
             Failure::Permanent(
                 "a conversation with a person has no members: name a channel of the server".into(),
             )

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 
 use super::{client::Client, request::StoredRequest, target};
 use crate::{
-    channels::{PartKey, hub_handle::HubHandle},
+    channels::{PartKey, RateHints, hub_handle::HubHandle},
     message::form::{Entry, Form, Taken},
 };
 
@@ -134,6 +134,7 @@ impl Interaction {
 
     /// Answers it.
     pub(super) async fn answer(self, client: &Client, hub: &dyn HubHandle) {
+        let hints = &mut RateHints::default();
         let Ok(request) = hub.request(&self.key).await else {
             // Nobody can say whether there is such a form: Discord tells the person that nothing came of it.
             return;
@@ -157,7 +158,7 @@ impl Interaction {
         let path = ["interactions", &self.id, &self.token, "callback"];
         let builder = client.request(Method::POST, &path).json(&answer);
         // Its error has the address in it, and so the token.
-        match client.http.ask_within(builder, IN_TIME).await {
+        match client.http.ask_within(builder, IN_TIME, hints).await {
             Ok(answer) if answer.status.is_success() => {}
             Ok(answer) => tracing::warn!(status = answer.status.as_u16(), "Discord took no answer to a form"),
             Err(_) => tracing::warn!("Discord did not hear the answer to a form"),

@@ -16,7 +16,11 @@ use super::{
     conversations::{lock, remember},
     request::StoredRequest,
 };
-use crate::{channels::Failure, files::kept::Checked, message::attachment::Attachment};
+use crate::{
+    channels::{Failure, RateHints},
+    files::kept::Checked,
+    message::attachment::Attachment,
+};
 
 const MIB: u64 = 1024 * 1024;
 /// Without a boost that matters, and in a conversation with a person.
@@ -40,13 +44,18 @@ impl Client {
     }
 
     /// Makes sure that the server of a message takes its files.
-    pub(super) async fn takes(&self, request: &StoredRequest, files: &[Checked]) -> Result<(), Failure> {
+    pub(super) async fn takes(
+        &self,
+        request: &StoredRequest,
+        files: &[Checked],
+        hints: &mut RateHints,
+    ) -> Result<(), Failure> {
         if files.iter().all(|file| file.size <= USUAL) {
             return Ok(());
         }
         let largest = match request.to.starts_with('@') {
             true => USUAL,
-            false => self.largest(&self.guild(&request.to).await?).await?,
+            false => self.largest(&self.guild(&request.to, hints).await?, hints).await?,
         };
         let named =
             request.files.iter().map(|file| file.name.as_str()).zip(files.iter().map(|file| file.size));
@@ -59,11 +68,11 @@ impl Client {
     }
 
     /// <https://docs.discord.com/developers/resources/guild#get-guild>.
-    async fn largest(&self, guild: &str) -> Result<u64, Failure> {
+    async fn largest(&self, guild: &str, hints: &mut RateHints) -> Result<u64, Failure> {
         if let Some(known) = self.known(guild) {
             return Ok(known);
         }
-        let answer = self.question(self.request(Method::GET, &["guilds", guild])).await?;
+        let answer = self.asked(self.request(Method::GET, &["guilds", guild]), hints).await?;
         let largest = match answer["premium_tier"].as_u64() {
             Some(2) => TIER_2,
             Some(3..) => LARGEST,

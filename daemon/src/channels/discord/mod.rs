@@ -47,11 +47,12 @@ use self::{
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OperationRequest, OutgoingPart, PartKey,
-    Receiver, Redelivery, Refused, Sender, TargetError,
+    RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
+    sender::fit,
 };
 use crate::{
     files::kept::Kept,
@@ -125,11 +126,6 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         },
         gateway: settings.gateway.then(|| Gateway::new(opening.account, Tempo::USUAL)),
     }))
-}
-
-/// The request, if Discord takes what it names.
-fn fit(request: StoredRequest) -> Result<StoredRequest, Refused> {
-    request.unfit().map_or(Ok(request), |why| Err(Refused(why)))
 }
 
 #[async_trait]
@@ -211,18 +207,23 @@ impl Sender for Discord {
         if let Some(why) = self.client.too_large_for(outgoing.address, outgoing.files) {
             return Err(Refused(why));
         }
-        fit(request)
+        fit(request, StoredRequest::unfit)
     }
 
     fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<StoredRequest, Refused>> {
         let request = request::compose_operation(op, self.options)?;
-        (self.gateway.is_some() || request.presence().is_none()).then(|| fit(request))
+        (self.gateway.is_some() || request.presence().is_none()).then(|| fit(request, StoredRequest::unfit))
     }
 
-    async fn deliver(&self, request: &StoredRequest, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &StoredRequest,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let id = match (&self.gateway, request.presence()) {
             (Some(gateway), Some(presence)) => gateway.set(presence).await?,
-            _ => self.client.deliver(request.clone(), key, &self.kept).await?,
+            _ => self.client.deliver(request.clone(), key, &self.kept, hints).await?,
         };
         Ok(id.into())
     }

@@ -11,7 +11,6 @@ use crate::{
         Adapter, Failure, OperationRequest, OutgoingPart, Redelivery,
         kit::http::{base::Base, token::Token},
         limits::{Allowance, Scope},
-        rate_hints,
         testing::{
             http::{Mock, Reply, body, http},
             sample::{self, Files, key, part},
@@ -60,10 +59,16 @@ const CHANNEL: Reply = Reply::Says(200, "", r#"{"id":"42","type":0,"guild_id":"7
 const FORBIDDEN: Reply = Reply::Says(403, "", r#"{"message":"Missing Permissions","code":50013}"#);
 
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
+    let ((sent, _), heard) = deliver_hearing(script).await;
+    (sent, heard)
+}
+
+/// The same, and what was heard of limits.
+async fn deliver_hearing(script: &'static [Reply]) -> ((Result<String, Failure>, Vec<Allowance>), Mock) {
     let mock = Mock::start(script);
     let discord = discord(mock.port, Secret::from(TOKEN));
     let request = discord.composed(&outgoing(&part("Hello")));
-    (discord.delivered(&request, &key()).await, mock)
+    (discord.delivered_hearing(&request, &key()).await, mock)
 }
 
 async fn perform(
@@ -173,7 +178,7 @@ async fn discord_says_when_to_come_back_and_whom_it_counts() {
         (&[UNSAID], 3.0, vec![Allowance::none(Scope::Chat, Duration::from_secs(3))]),
         (&[NETWORK], 600.0, vec![Allowance::none(Scope::Account, Duration::from_secs(600))]),
     ] {
-        let ((failure, _), heard) = rate_hints::listening(deliver(script)).await;
+        let ((failure, heard), _) = deliver_hearing(script).await;
         let after = Duration::from_secs_f64(seconds);
         assert!(matches!(&failure, Err(Failure::Wait { after: wait, .. }) if *wait == after), "{failure:?}");
         assert_eq!(heard, expected);
@@ -189,7 +194,7 @@ async fn what_a_bucket_has_left_is_heard_beside_a_yes() {
         "X-RateLimit-Limit: 5\r\nX-RateLimit-Remaining: 0\r\nX-RateLimit-Reset: 1470173023\r\nX-RateLimit-Reset-After: 1.25\r\nX-RateLimit-Bucket: abcd1234\r\n",
         r#"{"id":"1001"}"#,
     );
-    let ((sent, _), heard) = rate_hints::listening(deliver(&[LAST])).await;
+    let ((sent, heard), _) = deliver_hearing(&[LAST]).await;
     assert!(sent.is_ok(), "{sent:?}");
     let lasts = Duration::from_millis(1_250);
     assert_eq!(heard, [Allowance { scope: Scope::Chat, quota: "abcd1234".into(), left: 0, lasts }]);

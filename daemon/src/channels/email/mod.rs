@@ -34,7 +34,7 @@ use self::{
     submission::{Login, RateLimiter, Security, Submission, trust},
 };
 use super::{
-    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
@@ -42,6 +42,7 @@ use super::{
         http::{Decode, token::Token},
         mailbox,
     },
+    sender::fit,
 };
 use crate::{
     files::kept::Kept,
@@ -148,11 +149,15 @@ impl Sender for Email {
     type Request = Request;
 
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
-        let request = Request::new(&self.from, outgoing);
-        request.unfit().map_or(Ok(request), |why| Err(Refused(why)))
+        fit(Request::new(&self.from, outgoing), Request::unfit)
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        _: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let mail = request
             .mail(key)
             .map_err(|why| Failure::Permanent(format!("the stored mail cannot be sent: {why}")))?;

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     channels::{
-        Failure, Located, PartKey,
+        Failure, Located, PartKey, RateHints,
         kit::{
             http::{Answer, Http, Reader, Silence, Verdict, base::Base, granted::Granted, token::Token},
             removals::Removals,
@@ -95,26 +95,33 @@ impl Client {
     }
 
     /// Performs a request; returns the name of what it made or was done to.
-    pub(super) async fn perform(&self, request: Request, key: &PartKey) -> Result<String, Failure> {
+    pub(super) async fn perform(
+        &self,
+        request: Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<String, Failure> {
         match request {
             Request::Create { space, answers, opens, quotes, silent, mut message } => {
                 if let Some(answered) = answers {
-                    let (thread, quoted) = self.answered(&answered).await?;
+                    let (thread, quoted) = self.answered(&answered, hints).await?;
                     message.insert("thread".into(), thread);
                     if let Some(quoted) = quoted.filter(|_| quotes) {
                         message.insert(QUOTED.into(), quoted);
                     }
                 }
-                self.create(&space, opens, silent, message, key).await
+                self.create(&space, opens, silent, message, key, hints).await
             }
             Request::Update { name, message } => {
                 let query = [("updateMask", message.keys().cloned().collect::<Vec<_>>().join(","))];
-                self.ask(Method::PATCH, &name, &query, Some(&message)).await.map(|_| name)
+                self.ask(Method::PATCH, &name, &query, Some(&message), hints).await.map(|_| name)
             }
             Request::Delete { name } => {
-                let (gone, ended) = match self.send(Method::DELETE, &name, &[], None).await {
+                let (gone, ended) = match self.send(Method::DELETE, &name, &[], None, hints).await {
                     Ok(answer) if answer.status.is_success() => (false, Ok(())),
-                    Ok(answer) => (answer.status == StatusCode::NOT_FOUND, Err(self.classify(&answer).await)),
+                    Ok(answer) => {
+                        (answer.status == StatusCode::NOT_FOUND, Err(self.classify(&answer, hints).await))
+                    }
                     Err(failure) => (false, Err(failure)),
                 };
                 self.removals.settle(key, gone, ended).map(|_| name)
@@ -129,6 +136,7 @@ impl Client {
         silent: bool,
         mut message: Map<String, Value>,
         key: &PartKey,
+        hints: &mut RateHints,
     ) -> Result<String, Failure> {
         let mut query = vec![("requestId", key.0.clone())];
         // "client-", lower case, digits and hyphens, 63 at most.
@@ -143,14 +151,14 @@ impl Client {
             query.push((SILENT.0, SILENT.1.to_owned()));
         }
         let path = format!("{space}/messages");
-        let mut answer = self.send(Method::POST, &path, &query, Some(&message)).await?;
+        let mut answer = self.send(Method::POST, &path, &query, Some(&message), hints).await?;
         // What is quoted was changed meanwhile, or is none that can be quoted here: the answer stands in its thread.
         if refusal(&answer).status == "INVALID_ARGUMENT" && message.remove(QUOTED).is_some() {
-            answer = self.send(Method::POST, &path, &query, Some(&message)).await?;
+            answer = self.send(Method::POST, &path, &query, Some(&message), hints).await?;
         }
         match answer {
             answer if answer.status.is_success() => {
-                created(&answer.body, opens).map_err(|verdict| self.http.settle(verdict))
+                created(&answer.body, opens).map_err(|verdict| self.http.settle(verdict, hints))
             }
             // It is there under the part's own name.
             answer
@@ -158,7 +166,7 @@ impl Client {
             {
                 Ok(format!("{path}/{named}"))
             }
-            answer => Err(self.classify(&answer).await),
+            answer => Err(self.classify(&answer, hints).await),
         }
     }
 
@@ -167,8 +175,12 @@ impl Client {
     /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages/get>,
     /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages#QuotedMessageMetadata>: the time is
     /// when it was changed last, or else made.
-    async fn answered(&self, message: &str) -> Result<(Value, Option<Value>), Failure> {
-        let found = self.ask(Method::GET, message, &[], None).await.map_err(Failure::harmless)?;
+    async fn answered(
+        &self,
+        message: &str,
+        hints: &mut RateHints,
+    ) -> Result<(Value, Option<Value>), Failure> {
+        let found = self.ask(Method::GET, message, &[], None, hints).await.map_err(Failure::harmless)?;
         let time = found["lastUpdateTime"].as_str().or(found["createTime"].as_str());
         let quoted = time
             .map(|time| serde_json::json!({ "name": message, "lastUpdateTime": time, "quoteType": "REPLY" }));
@@ -182,26 +194,28 @@ impl Client {
 
     /// Whether a message is there, and in which thread: every one is in one.
     pub(super) async fn locate(&self, message: &str) -> Result<Located, Failure> {
+        let hints = &mut RateHints::default();
         if let Route::Webhook { .. } = self.way {
             return Ok(Located::Unknown);
         }
-        let answer = self.send(Method::GET, message, &[], None).await.map_err(Failure::harmless)?;
+        let answer = self.send(Method::GET, message, &[], None, hints).await.map_err(Failure::harmless)?;
         if answer.status == StatusCode::NOT_FOUND {
             return Ok(Located::Elsewhere);
         }
         if !answer.status.is_success() {
-            return Err(self.classify(&answer).await.harmless());
+            return Err(self.classify(&answer, hints).await.harmless());
         }
         Ok(Located::Here { thread: answer.body["thread"]["name"].as_str().map(str::to_owned) })
     }
 
     /// Whether it could send, and as whom. A webhook cannot be asked; that it is well-formed was seen when it was opened.
     pub(super) async fn ready(&self) -> Result<String, String> {
+        let hints = &mut RateHints::default();
         match &self.way {
             Route::App { account, .. } => {
                 let query = [("pageSize", "1".to_owned())];
                 let said = self
-                    .ask(Method::GET, "spaces", &query, None)
+                    .ask(Method::GET, "spaces", &query, None, hints)
                     .await
                     .map_err(|failure| failure.to_string())?;
                 match said["spaces"].as_array().is_some_and(|spaces| !spaces.is_empty()) {
@@ -221,9 +235,10 @@ impl Client {
         path: &str,
         query: &[(&str, String)],
         body: Option<&Map<String, Value>>,
+        hints: &mut RateHints,
     ) -> Result<Value, Failure> {
-        let answer = self.send(method, path, query, body).await?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer).await) }
+        let answer = self.send(method, path, query, body, hints).await?;
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer, hints).await) }
     }
 
     async fn send(
@@ -232,11 +247,12 @@ impl Client {
         path: &str,
         query: &[(&str, String)],
         body: Option<&Map<String, Value>>,
+        hints: &mut RateHints,
     ) -> Result<Answer, Failure> {
         let mut request = match &self.way {
             Route::App { base, .. } => {
                 let path: Vec<&str> = std::iter::once("v1").chain(path.split('/')).collect();
-                let token = self.access().await?;
+                let token = self.access(hints).await?;
                 self.request(method, base.at(&path), query).bearer_auth(token.expose())
             }
             Route::Webhook { .. } => {
@@ -248,7 +264,7 @@ impl Client {
         if let Some(body) = body {
             request = request.json(body);
         }
-        Ok(self.http.ask(request).await?)
+        Ok(self.http.ask(request, hints).await?)
     }
 
     fn request(&self, method: Method, mut url: Url, query: &[(&str, String)]) -> RequestBuilder {
@@ -259,17 +275,18 @@ impl Client {
     }
 
     /// An access token.
-    async fn access(&self) -> Result<Secret, Failure> {
+    async fn access(&self, hints: &mut RateHints) -> Result<Secret, Failure> {
         let Route::App { account, granted, .. } = &self.way else {
             return Err(Failure::Permanent("a webhook has no access token".into()));
         };
-        granted.token(self.grant(account, &account.now())).await
+        granted.token(self.grant(account, &account.now(), hints)).await
     }
 
     async fn grant(
         &self,
         replaceable: &Replaceable,
         account: &ServiceAccount,
+        hints: &mut RateHints,
     ) -> Result<(Secret, Duration), Failure> {
         let statement = account.statement(SystemTime::now()).map_err(|why| Failure::Permanent(why.into()))?;
         let mut form = Url::parse("form:").expect("it is a URL");
@@ -282,7 +299,7 @@ impl Client {
             .post(account.token_url.at(&[]))
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(form.query().unwrap_or_default().to_owned());
-        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        let answer = self.http.ask(request, hints).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
             // RFC 6749, 5.2. What is refused is who asks: that will not get better by itself.
             let (error, why) =
@@ -296,7 +313,7 @@ impl Client {
                     "Google refuses the service account: {words}; look whether its key was deleted, and whether the hub's \
                      clock is right"
                 )),
-                _ => self.http.classify(&answer, &words, Scope::Account).harmless(),
+                _ => self.http.classify(&answer, &words, Scope::Account, hints).harmless(),
             });
         }
         let lasts = Duration::from_secs(answer.body["expires_in"].as_u64().unwrap_or_default());
@@ -307,9 +324,9 @@ impl Client {
     }
 
     /// What an answer other than yes means.
-    async fn classify(&self, answer: &Answer) -> Failure {
+    async fn classify(&self, answer: &Answer, hints: &mut RateHints) -> Failure {
         let Route::App { granted, .. } = &self.way else {
-            return self.http.settle(verdict(&self.reader(), answer, true));
+            return self.http.settle(verdict(&self.reader(), answer, true), hints);
         };
         // The one that the request had, unless its time is over since.
         let used = granted.token(async { Err(Failure::Retry(String::new())) }).await.ok();
@@ -317,7 +334,7 @@ impl Client {
         match (verdict(&reader, answer, false), used) {
             (Verdict::Token(said), Some(token)) if !granted.refused(&token).await => Failure::Permanent(said),
             (Verdict::Token(said), _) => Failure::Retry(format!("{said}; a new one is asked for")),
-            (verdict, _) => self.http.settle(verdict),
+            (verdict, _) => self.http.settle(verdict, hints),
         }
     }
 

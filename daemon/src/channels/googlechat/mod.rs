@@ -32,7 +32,7 @@ use self::{
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart,
-    PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
     kit::http::{
@@ -156,8 +156,13 @@ impl Sender for GoogleChat {
         request::compose_operation(op, matches!(self.client.way, Route::Webhook { .. })).map(Ok)
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
-        self.client.perform(request.clone(), key).await.map(Delivered::from)
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
+        self.client.perform(request.clone(), key, hints).await.map(Delivered::from)
     }
 
     fn redelivery(&self, _: &Request) -> Redelivery {

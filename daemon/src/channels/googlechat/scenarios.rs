@@ -7,7 +7,6 @@ use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         limits::{Allowance, Scope},
-        rate_hints,
         testing::{
             http::{Mock, Reply, body, http},
             sample::{self, key, part},
@@ -46,10 +45,16 @@ const CREATED: Reply =
     Reply::Says(200, "", r#"{"name":"spaces/AAAA/messages/M.M","thread":{"name":"spaces/AAAA/threads/M"}}"#);
 
 async fn by_app(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
+    let ((sent, _), heard) = by_app_hearing(script).await;
+    (sent, heard)
+}
+
+/// The same, and what was heard of limits.
+async fn by_app_hearing(script: &'static [Reply]) -> ((Result<String, Failure>, Vec<Allowance>), Mock) {
     let mock = Mock::start(script);
     let chat = app(mock.port);
     let request = chat.composed(&outgoing(&part("Hello")));
-    (chat.delivered(&request, &key()).await, mock)
+    (chat.delivered_hearing(&request, &key()).await, mock)
 }
 
 async fn by_webhook(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
@@ -235,7 +240,7 @@ async fn refusals_are_sorted_by_what_can_be_done_about_them() {
         let failure = by_app(script).await.0.unwrap_err();
         assert!(matches!(&failure, Failure::Permanent(why) if why.contains(words)), "{failure:?}");
     }
-    let ((failure, _), heard) = rate_hints::listening(by_app(&[GRANTED, LIMITED_FOR])).await;
+    let ((failure, heard), _) = by_app_hearing(&[GRANTED, LIMITED_FOR]).await;
     let after = Duration::from_secs(30);
     assert!(matches!(failure, Err(Failure::Wait { after: wait, .. }) if wait == after));
     assert_eq!(heard, [Allowance::none(Scope::Chat, after)]);

@@ -30,7 +30,7 @@ use super::{
 };
 use crate::{
     channels::{
-        Attempt, Delivered, Failure, Located, PartKey,
+        Attempt, Delivered, Failure, Located, PartKey, RateHints,
         kit::{
             history::{History, since},
             http::{Answer, Http, Silence, base::Base, token::Token},
@@ -75,17 +75,18 @@ impl Server {
         request: &ServerRequest,
         key: &PartKey,
         kept: &Kept,
+        hints: &mut RateHints,
     ) -> Result<Delivered, Failure> {
         let path: Vec<&str> = request.path.iter().map(String::as_str).collect();
         let mut body = Value::Object(request.body.clone());
         let Some(to) = request.address() else {
             // An edit or a removal: the message says which chat.
             let of = request.of.clone().ok_or_else(broken)?;
-            self.post(&path, |builder| builder.json(&body), LONGEST).await?;
+            self.post(&path, |builder| builder.json(&body), LONGEST, hints).await?;
             return Ok(of.into());
         };
         // Nothing has left while that is asked.
-        let chat = self.chats.of(self, to).await.map_err(Failure::harmless)?;
+        let chat = self.chats.of(self, to, hints).await.map_err(Failure::harmless)?;
         let mut note = None;
         let sent = match (chat, &request.file) {
             (Some(chat), None) => {
@@ -93,21 +94,29 @@ impl Server {
                 if request.of.is_none() {
                     body["tempGuid"] = json!(key.0);
                 }
-                self.post(&path, |builder| builder.json(&body), LONGEST).await
+                self.post(&path, |builder| builder.json(&body), LONGEST, hints).await
             }
-            (None, None) if request.of.is_none() => self.create(to, body, &key.0).await,
+            (None, None) if request.of.is_none() => self.create(to, body, &key.0, hints).await,
             (None, None) => Err(no_chat(to)),
-            (chat, Some(file)) => self.send_file((request, file), to, chat, key, kept, &mut note).await,
+            (chat, Some(file)) => {
+                self.send_file((request, file), (to, chat), key, kept, &mut note, hints).await
+            }
         };
         let answer = sent.inspect_err(|_| self.chats.forget(to))?;
-        let made = answer::sent(&answer).map_err(|verdict| self.http.settle(verdict))?;
+        let made = answer::sent(&answer).map_err(|verdict| self.http.settle(verdict, hints))?;
         let id = request.of.clone().unwrap_or(made);
         self.history.remember(&id);
         Ok(Delivered { note, ..Delivered::from(id) })
     }
 
     /// The first text to somebody, by which their chat comes to be (`ChatRouter.create`); the answer as of any other text.
-    async fn create(&self, to: &str, text: Value, temporary: &str) -> Result<Value, Failure> {
+    async fn create(
+        &self,
+        to: &str,
+        text: Value,
+        temporary: &str,
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
         let person = target::reached_by_imessage(to).filter(|_| !text["selectedMessageGuid"].is_string());
         let person = person.ok_or_else(|| no_chat(to))?;
         let mut body = json!({
@@ -117,7 +126,7 @@ impl Server {
         if text["effectId"].is_string() {
             body["effectId"] = text["effectId"].clone();
         }
-        let mut answer = self.post(&["chat", "new"], |request| request.json(&body), LONGEST).await?;
+        let mut answer = self.post(&["chat", "new"], |request| request.json(&body), LONGEST, hints).await?;
         let message = answer["data"]["messages"][0].take();
         Ok(json!({ "data": message }))
     }
@@ -125,11 +134,11 @@ impl Server {
     async fn send_file(
         &self,
         (request, asked): (&ServerRequest, &ServerFile),
-        to: &str,
-        chat: Option<String>,
+        (to, chat): (&str, Option<String>),
         key: &PartKey,
         kept: &Kept,
         note: &mut Option<String>,
+        hints: &mut RateHints,
     ) -> Result<Value, Failure> {
         let file = referred(&asked.file).ok_or_else(broken)?;
         let file = kept.open(&file).await.map_err(|error| Failure::Permanent(error.to_string()))?;
@@ -176,17 +185,21 @@ impl Server {
             form = form.text(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         }
         let form = form.part("attachment", part);
-        self.post(&["message", "attachment"], |builder| builder.multipart(form), longest).await
+        self.post(&["message", "attachment"], |builder| builder.multipart(form), longest, hints).await
     }
 
     /// The number of the latest row of a text's chat, as the server's database has it (`originalROWID`).
-    pub(super) async fn position(&self, request: &ServerRequest) -> Result<Option<String>, Failure> {
+    pub(super) async fn position(
+        &self,
+        request: &ServerRequest,
+        hints: &mut RateHints,
+    ) -> Result<Option<String>, Failure> {
         let Some(to) = request.address().filter(|_| request.text("message").is_some()) else {
             return Ok(None);
         };
-        let Some(chat) = self.chats.of(self, to).await? else { return Ok(Some("0".into())) };
+        let Some(chat) = self.chats.of(self, to, hints).await? else { return Ok(Some("0".into())) };
         let query = json!({ "chatGuid": chat, "sort": "DESC", "limit": 5, "offset": 0 });
-        let answer = self.ask(&["message", "query"], &query).await?;
+        let answer = self.ask(&["message", "query"], &query, hints).await?;
         let rows = answer["data"].as_array().map_or(&[][..], Vec::as_slice).iter();
         let rows: Vec<Option<i64>> = rows.map(|message| message["originalROWID"].as_i64()).collect();
         // A server that does not number them is asked by time alone.
@@ -200,12 +213,13 @@ impl Server {
         &self,
         request: &ServerRequest,
         attempt: &Attempt<'_>,
+        hints: &mut RateHints,
     ) -> Result<Option<String>, Failure> {
         let Some(to) = request.address() else { return Ok(None) };
         let patience = self.history.patience();
         loop {
-            let found = match self.chats.of(self, to).await {
-                Ok(Some(chat)) => self.look(&chat, request, attempt).await,
+            let found = match self.chats.of(self, to, hints).await {
+                Ok(Some(chat)) => self.look(&chat, request, attempt, hints).await,
                 Ok(None) => Ok(None),
                 Err(failure) => Err(failure),
             };
@@ -229,6 +243,7 @@ impl Server {
         chat: &str,
         request: &ServerRequest,
         attempt: &Attempt<'_>,
+        hints: &mut RateHints,
     ) -> Result<Option<String>, Failure> {
         let text = request.text("message").unwrap_or_default();
         let after = attempt.position.and_then(|row| row.parse::<i64>().ok()).unwrap_or(-1);
@@ -249,7 +264,7 @@ impl Server {
                 "limit": page,
                 "with": ["attributedBody"],
             });
-            let answer = match self.ask(&["message", "query"], &query).await {
+            let answer = match self.ask(&["message", "query"], &query, hints).await {
                 Err(Failure::Unknown(_)) if page > 1 => {
                     page = (page / 5).max(1);
                     continue;
@@ -269,21 +284,27 @@ impl Server {
     }
 
     /// Asks for something that changes nothing.
-    pub(super) async fn ask(&self, path: &[&str], query: &Value) -> Result<Value, Failure> {
-        self.post(path, |request| request.json(query), LOOKING).await
+    pub(super) async fn ask(
+        &self,
+        path: &[&str],
+        query: &Value,
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
+        self.post(path, |request| request.json(query), LOOKING, hints).await
     }
 
     /// Whether a message is in a chat (`MessageRouter.find`).
     pub(super) async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
+        let hints = &mut RateHints::default();
         let mut url = self.at(&["message", message]);
         url.query_pairs_mut().append_pair("with", "chats");
-        let asked = self.http.ask_within(self.http.client.get(url), LOOKING).await;
+        let asked = self.http.ask_within(self.http.client.get(url), LOOKING, hints).await;
         let answer = asked.map_err(Silence::harmless)?;
         if answer.status.as_u16() == 404 {
             return Ok(Located::Elsewhere);
         }
         if !answer.status.is_success() {
-            return Err(self.classify(&answer).harmless());
+            return Err(self.classify(&answer, hints).harmless());
         }
         let chats = answer.body["data"]["chats"].as_array().map_or(&[][..], Vec::as_slice);
         let here = |chat: &Value| chat["guid"].as_str().is_some_and(|guid| target::is_chat_of(guid, address));
@@ -299,10 +320,11 @@ impl Server {
         path: &[&str],
         dress: impl FnOnce(RequestBuilder) -> RequestBuilder,
         longest: Duration,
+        hints: &mut RateHints,
     ) -> Result<Value, Failure> {
         let request = dress(self.http.client.post(self.at(path)));
-        let answer = self.http.ask_within(request, longest).await?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer)) }
+        let answer = self.http.ask_within(request, longest, hints).await?;
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer, hints)) }
     }
 
     /// With the password in its query, as the server wants it.
@@ -313,18 +335,19 @@ impl Server {
         url
     }
 
-    fn classify(&self, answer: &Answer) -> Failure {
-        self.http.settle(verdict(&self.http.reader(), answer))
+    fn classify(&self, answer: &Answer, hints: &mut RateHints) -> Failure {
+        self.http.settle(verdict(&self.http.reader(), answer), hints)
     }
 
     /// The server, or why it cannot send.
     pub(super) async fn who_am_i(&self, private: bool) -> Result<String, String> {
-        let answer = match self.http.ask(self.http.client.get(self.at(&["server", "info"]))).await {
+        let hints = &mut RateHints::default();
+        let answer = match self.http.ask(self.http.client.get(self.at(&["server", "info"])), hints).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
-            return Err(self.classify(&answer).to_string());
+            return Err(self.classify(&answer, hints).to_string());
         }
         let data = &answer.body["data"];
         let Some(version) = data["server_version"].as_str() else {

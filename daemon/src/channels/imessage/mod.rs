@@ -39,7 +39,7 @@ use self::{
 };
 use super::{
     Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest,
-    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
@@ -199,11 +199,16 @@ impl Sender for IMessage {
         }
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let note = request.note();
         match (&self.bridge, request) {
             (Bridge::Server { server, .. }, Request::BlueBubbles(request)) => {
-                let sent = server.send(request, key, &self.kept).await?;
+                let sent = server.send(request, key, &self.kept, hints).await?;
                 Ok(Delivered { note: sent.note.or(note), ..Delivered::from(sent.id) })
             }
             (Bridge::Program { imsg, .. }, Request::Imsg(request)) => {
@@ -229,20 +234,27 @@ impl Sender for IMessage {
         if is_text { Redelivery::Look } else { Redelivery::Never }
     }
 
-    async fn find(&self, request: &Request, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+    async fn find(
+        &self,
+        request: &Request,
+        attempt: &Attempt<'_>,
+        hints: &mut RateHints,
+    ) -> Result<Option<String>, Failure> {
         match (&self.bridge, request) {
             (Bridge::Program { imsg, .. }, Request::Imsg(request)) => imsg.find(request, attempt).await,
             (Bridge::Server { server, .. }, Request::BlueBubbles(request)) => {
-                server.find(request, attempt).await
+                server.find(request, attempt, hints).await
             }
             _ => Err(changed()),
         }
     }
 
-    async fn position(&self, request: &Request) -> Result<Option<String>, Failure> {
+    async fn position(&self, request: &Request, hints: &mut RateHints) -> Result<Option<String>, Failure> {
         match (&self.bridge, request) {
             (Bridge::Program { imsg, .. }, Request::Imsg(request)) => imsg.position(request).await,
-            (Bridge::Server { server, .. }, Request::BlueBubbles(request)) => server.position(request).await,
+            (Bridge::Server { server, .. }, Request::BlueBubbles(request)) => {
+                server.position(request, hints).await
+            }
             _ => Err(changed()),
         }
     }

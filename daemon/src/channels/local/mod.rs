@@ -17,7 +17,7 @@ use serde_json::json;
 
 use self::profile::CAPABILITIES;
 use super::{
-    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
@@ -166,7 +166,12 @@ impl Sender for Local {
         })
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        _: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let request = request.clone();
         if let Some(file) = &request.attachment {
             let kept = Kept::of(&self.store).open(&file.sha256).await;

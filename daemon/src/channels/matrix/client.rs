@@ -19,7 +19,7 @@ use serde_json::{Map, Value};
 use super::answer::{refusal, sent, uploaded, verdict};
 use crate::{
     channels::{
-        Failure, Located, PartKey,
+        Failure, Located, PartKey, RateHints,
         kit::{
             http::{Answer, Http, Silence, base::Base, token::Token},
             removals::Removals,
@@ -61,16 +61,23 @@ impl Client {
         kind: &str,
         key: &PartKey,
         content: &Map<String, Value>,
+        hints: &mut RateHints,
     ) -> Result<String, Failure> {
         let path = ["rooms", room, "send", kind, &key.0];
-        let answer = self.ask(Method::PUT, &path, Some(content)).await?;
-        sent(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict))
+        let answer = self.ask(Method::PUT, &path, Some(content), hints).await?;
+        sent(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict, hints))
     }
 
     /// Puts a file into the homeserver's media repository, and returns its address there.
     ///
     /// <https://spec.matrix.org/v1.18/client-server-api/#post_matrixmediav3upload>
-    pub(super) async fn upload(&self, name: &str, kind: &str, file: Checked) -> Result<String, Failure> {
+    pub(super) async fn upload(
+        &self,
+        name: &str,
+        kind: &str,
+        file: Checked,
+        hints: &mut RateHints,
+    ) -> Result<String, Failure> {
         let mut url = self.homeserver.at(&["_matrix", "media", "v3", "upload"]);
         url.query_pairs_mut().append_pair("filename", name);
         let longest = Http::longest(file.size);
@@ -83,18 +90,18 @@ impl Client {
             .header(CONTENT_LENGTH, file.size)
             .body(Http::body(file));
         // It is in no room, whether it arrived or not.
-        let answer = self.http.ask_within(request, longest).await.map_err(Silence::harmless)?;
-        uploaded(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict.harmless()))
+        let answer = self.http.ask_within(request, longest, hints).await.map_err(Silence::harmless)?;
+        uploaded(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict.harmless(), hints))
     }
 
     /// Fails unless the room is known to be without encryption.
     ///
     /// <https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv3roomsroomidstateeventtypestatekey>
-    pub(super) async fn refuse_encrypted(&self, room: &str) -> Result<(), Failure> {
+    pub(super) async fn refuse_encrypted(&self, room: &str, hints: &mut RateHints) -> Result<(), Failure> {
         if self.believed_plain(room) {
             return Ok(());
         }
-        let asked = self.ask(Method::GET, &["rooms", room, "state", "m.room.encryption"], None).await;
+        let asked = self.ask(Method::GET, &["rooms", room, "state", "m.room.encryption"], None, hints).await;
         let answer = asked.map_err(Silence::harmless)?;
         if answer.status.is_success() {
             return Err(Failure::Permanent(
@@ -105,20 +112,21 @@ impl Client {
             self.remember_plain(room);
             return Ok(());
         }
-        Err(self.classify(&answer).harmless())
+        Err(self.classify(&answer, hints).harmless())
     }
 
     /// Whether an event is in a room, and in which thread of it.
     ///
     /// <https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv3roomsroomideventeventid>
     pub(super) async fn locate(&self, room: &str, event: &str) -> Result<Located, Failure> {
-        let asked = self.ask(Method::GET, &["rooms", room, "event", event], None).await;
+        let hints = &mut RateHints::default();
+        let asked = self.ask(Method::GET, &["rooms", room, "event", event], None, hints).await;
         let answer = asked.map_err(Silence::harmless)?;
         if answer.status == StatusCode::NOT_FOUND && refusal(&answer).errcode == "M_NOT_FOUND" {
             return Ok(Located::Elsewhere);
         }
         if !answer.status.is_success() {
-            return Err(self.classify(&answer).harmless());
+            return Err(self.classify(&answer, hints).harmless());
         }
         // #mthread: what is beside the text is never encrypted.
         let relates = &answer.body["content"]["m.relates_to"];
@@ -130,12 +138,13 @@ impl Client {
     ///
     /// <https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv3accountwhoami>
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
-        let answer = match self.ask(Method::GET, &["account", "whoami"], None).await {
+        let hints = &mut RateHints::default();
+        let answer = match self.ask(Method::GET, &["account", "whoami"], None, hints).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
-            return Err(self.classify(&answer).to_string());
+            return Err(self.classify(&answer, hints).to_string());
         }
         match (answer.body["user_id"].as_str(), answer.body["device_id"].as_str()) {
             (Some(user), Some(device)) => Ok(format!("{user}, device {device}")),
@@ -148,12 +157,16 @@ impl Client {
     }
 
     /// A question at another version of the interface: the path says which.
-    pub(super) async fn asked_at(&self, path: &[&str]) -> Result<Value, Failure> {
+    pub(super) async fn asked_at(&self, path: &[&str], hints: &mut RateHints) -> Result<Value, Failure> {
         let path: Vec<&str> = ["_matrix", "client"].iter().chain(path).copied().collect();
         let url = self.homeserver.at(&path);
         let request = self.http.client.get(url).bearer_auth(self.http.token().expose());
-        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer).harmless()) }
+        let answer = self.http.ask(request, hints).await.map_err(Silence::harmless)?;
+        if answer.status.is_success() {
+            Ok(answer.body)
+        } else {
+            Err(self.classify(&answer, hints).harmless())
+        }
     }
 
     pub(super) async fn ask(
@@ -161,6 +174,7 @@ impl Client {
         method: Method,
         path: &[&str],
         body: Option<&Map<String, Value>>,
+        hints: &mut RateHints,
     ) -> Result<Answer, Silence> {
         let path: Vec<&str> = ["_matrix", "client", "v3"].iter().chain(path).copied().collect();
         let url = self.homeserver.at(&path);
@@ -168,11 +182,11 @@ impl Client {
         if let Some(body) = body {
             request = request.json(body);
         }
-        self.http.ask(request).await
+        self.http.ask(request, hints).await
     }
 
-    pub(super) fn classify(&self, answer: &Answer) -> Failure {
-        self.http.settle(verdict(&self.http.reader(), answer))
+    pub(super) fn classify(&self, answer: &Answer, hints: &mut RateHints) -> Failure {
+        self.http.settle(verdict(&self.http.reader(), answer), hints)
     }
 
     fn believed_plain(&self, room: &str) -> bool {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::client::Client;
 use crate::{
-    channels::Failure,
+    channels::{Failure, RateHints},
     files::kept::Kept,
     message::attachment::{Attachment, referred},
 };
@@ -39,6 +39,7 @@ pub(super) async fn hand_over(
     content: &mut Map<String, Value>,
     kept: &Kept,
     client: &Client,
+    hints: &mut RateHints,
 ) -> Result<(), Failure> {
     let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
     let Some(url) = text(content.get("url")) else { return Ok(()) };
@@ -47,7 +48,7 @@ pub(super) async fn hand_over(
     let name = text(content.get("filename")).unwrap_or_default();
     let kind = text(content.get("info").and_then(|info| info.get("mimetype"))).unwrap_or_default();
     let file = kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?;
-    let address = client.upload(&name, &kind, file).await?;
+    let address = client.upload(&name, &kind, file, hints).await?;
     content.insert("url".into(), address.into());
     Ok(())
 }

@@ -30,7 +30,7 @@ use serde_json::{Map, Value, json};
 use self::{client::Client, operations::Act, profile::CAPABILITIES};
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart,
-    PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
@@ -199,14 +199,19 @@ impl Sender for Matrix {
         operations::compose(op)
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let Event { room, kind, mut content } = match request.clone() {
-            Request::Act(act) => return self.client.perform(act, key).await.map(Delivered::from),
+            Request::Act(act) => return self.client.perform(act, key, hints).await.map(Delivered::from),
             Request::Event(event) => event,
         };
-        self.client.refuse_encrypted(&room).await?;
-        media::hand_over(&mut content, &self.kept, &self.client).await?;
-        self.client.send(&room, &kind, key, &content).await.map(Delivered::from)
+        self.client.refuse_encrypted(&room, hints).await?;
+        media::hand_over(&mut content, &self.kept, &self.client, hints).await?;
+        self.client.send(&room, &kind, key, &content, hints).await.map(Delivered::from)
     }
 
     fn redelivery(&self, request: &Request) -> Redelivery {

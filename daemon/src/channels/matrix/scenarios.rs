@@ -6,10 +6,9 @@ use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix};
 use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
-        Adapter, Failure, OutgoingPart,
+        Adapter, Failure, OutgoingPart, RateHints,
         kit::http::base::Base,
         limits::{Allowance, Scope},
-        rate_hints,
         testing::{
             http::{Mock, Reply, http, nobody},
             sample::{self, Files, key, part},
@@ -38,10 +37,16 @@ pub(super) fn outgoing(part: &Part) -> OutgoingPart<'_> {
 const PLAIN_ROOM: Reply = Reply::Says(404, "", r#"{"errcode":"M_NOT_FOUND","error":"Event not found."}"#);
 
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
+    let ((sent, _), heard) = deliver_hearing(script).await;
+    (sent, heard)
+}
+
+/// The same, and what was heard of limits.
+async fn deliver_hearing(script: &'static [Reply]) -> ((Result<String, Failure>, Vec<Allowance>), Mock) {
     let mock = Mock::start(script);
     let matrix = matrix(mock.port);
     let request = matrix.composed(&outgoing(&part("Hello")));
-    (matrix.delivered(&request, &key()).await, mock)
+    (matrix.delivered_hearing(&request, &key()).await, mock)
 }
 
 #[test]
@@ -99,13 +104,9 @@ async fn the_server_says_when_to_come_back() {
 async fn a_homeservers_limit_is_of_the_account_and_no_absurd_time_is_believed() {
     const LIMITED: Reply =
         Reply::Says(429, "", r#"{"errcode":"M_LIMIT_EXCEEDED","retry_after_ms":18446744073709551615}"#);
-    let (delivered, heard) = rate_hints::listening(deliver(&[LIMITED])).await;
+    let ((delivered, heard), _) = deliver_hearing(&[LIMITED]).await;
     let after = Duration::from_hours(7 * 24);
-    assert!(
-        matches!(&delivered.0, Err(Failure::Wait { after: wait, .. }) if *wait == after),
-        "{:?}",
-        delivered.0
-    );
+    assert!(matches!(&delivered, Err(Failure::Wait { after: wait, .. }) if *wait == after), "{delivered:?}");
     assert_eq!(heard, [Allowance::none(Scope::Account, after)]);
 }
 
@@ -152,7 +153,9 @@ async fn no_server_is_retried() {
     let failure = matrix.delivered(&request, &key()).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("refused")), "{failure:?}");
     // Also when the room was asked about before and the request itself finds nobody.
-    let failure = matrix.client.send("!r", "m.room.message", &key(), &Map::new()).await.unwrap_err();
+    let (content, hints) = (Map::new(), &mut RateHints::default());
+    let sent = matrix.client.send("!r", "m.room.message", &key(), &content, hints).await;
+    let failure = sent.unwrap_err();
     assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
     let (failure, _) = deliver(&[Reply::Close]).await;
     assert!(matches!(failure, Err(Failure::Retry(_))), "nothing had left yet: {failure:?}");

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::client::Client;
 use crate::channels::{
+    RateHints,
     identity::{Identity, Unidentified},
     kit::http::Silence,
 };
@@ -86,10 +87,11 @@ impl Client {
     }
 
     async fn tells(&self, path: &[&str]) -> Result<Value, Unidentified> {
-        let answer = self.ask(Method::GET, path, None).await.map_err(Silence::harmless)?;
+        let hints = &mut RateHints::default();
+        let answer = self.ask(Method::GET, path, None, hints).await.map_err(Silence::harmless)?;
         match answer.status.is_success() {
             true => Ok(answer.body),
-            false => Err(self.classify(&answer).harmless().into()),
+            false => Err(self.classify(&answer, hints).harmless().into()),
         }
     }
 }

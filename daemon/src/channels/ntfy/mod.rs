@@ -16,8 +16,8 @@ use serde::{Deserialize, Serialize};
 
 use self::profile::CAPABILITIES;
 use super::{
-    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver, Refused,
-    Sender, TargetError,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
+    Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
     kit::http::{Answer, Decode, Http, Reader, Silence, Verdict, base::Base, token::Token},
@@ -65,20 +65,21 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
 }
 
 impl Ntfy {
-    async fn ask(&self, request: reqwest::RequestBuilder) -> Result<Answer, Silence> {
+    async fn ask(&self, request: reqwest::RequestBuilder, hints: &mut RateHints) -> Result<Answer, Silence> {
         let token = self.http.token();
         let request = if token.expose().is_empty() { request } else { request.bearer_auth(token.expose()) };
-        self.http.ask(request).await
+        self.http.ask(request, hints).await
     }
 
     /// What the server says there, if it does not refuse to.
     async fn asked(&self, path: &[&str]) -> Result<Answer, NotReady> {
-        let answer = match self.ask(self.http.client.get(self.url.at(path))).await {
+        let hints = &mut RateHints::default();
+        let answer = match self.ask(self.http.client.get(self.url.at(path)), hints).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(NotReady(why)),
         };
         match refused(&self.http.reader(), &answer) {
-            Some(verdict) => Err(NotReady(self.http.settle(verdict).to_string())),
+            Some(verdict) => Err(NotReady(self.http.settle(verdict, hints).to_string())),
             None => Ok(answer),
         }
     }
@@ -163,9 +164,14 @@ impl Sender for Ntfy {
         })
     }
 
-    async fn deliver(&self, request: &Request, _: &PartKey) -> Result<Delivered, Failure> {
-        let answer = self.ask(self.http.client.post(self.url.at(&[])).json(request)).await?;
-        let id = decode(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict))?;
+    async fn deliver(
+        &self,
+        request: &Request,
+        _: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
+        let answer = self.ask(self.http.client.post(self.url.at(&[])).json(request), hints).await?;
+        let id = decode(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict, hints))?;
         Ok(id.into())
     }
 }

@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     channels::{
-        Failure,
+        Failure, RateHints,
         kit::http::{Answer, Http, Silence, base::Base, inlined},
         limits::Scope,
     },
@@ -95,6 +95,7 @@ impl Client {
         id: &str,
         request: &Request,
         kept: &Kept,
+        hints: &mut RateHints,
     ) -> Result<Performed, Failure> {
         let Request { method, params, .. } = request;
         let builder = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
@@ -107,16 +108,17 @@ impl Client {
             }
             None => None,
         };
-        self.serves_all().await?;
-        self.reaches_signal().await?;
-        self.is_own(request).await?;
-        let answer = self.ask(builder, file).await.inspect_err(|_| self.forget())?;
+        self.serves_all(hints).await?;
+        self.reaches_signal(hints).await?;
+        self.is_own(request, hints).await?;
+        let answer = self.ask(builder, file, hints).await.inspect_err(|_| self.forget())?;
         let group = params["groupId"].is_array();
-        let result = self.result(&answer, method, group).inspect_err(|_| self.known().reached = None)?;
+        let result =
+            self.result(&answer, method, group, hints).inspect_err(|_| self.known().reached = None)?;
         self.known().reached = Some(Instant::now());
         let results = result["results"].as_array().map_or(&[][..], Vec::as_slice);
         let missed = results.iter().any(|result| result["type"] != "SUCCESS");
-        let contacts = if group && missed { self.contacts().await } else { vec![] };
+        let contacts = if group && missed { self.contacts(hints).await } else { vec![] };
         let recipients = if group { recipients(results, &contacts) } else { None };
         Ok(Performed { recipients, result })
     }
@@ -127,11 +129,11 @@ impl Client {
     }
 
     /// Asks which version it is, unless it has said so.
-    pub(super) async fn learn_version(&self) -> Option<Version> {
+    pub(super) async fn learn_version(&self, hints: &mut RateHints) -> Option<Version> {
         if let known @ Some(_) = self.version() {
             return known;
         }
-        let answer = self.ask(question("version", None), None).await.ok()?;
+        let answer = self.ask(question("version", None), None, hints).await.ok()?;
         let version = answer.body["result"]["version"].as_str().and_then(Version::read);
         self.known().version = version;
         version
@@ -149,9 +151,9 @@ impl Client {
     }
 
     /// Fails where a message that is changed turns out to be somebody else's.
-    async fn is_own(&self, request: &Request) -> Result<(), Failure> {
+    async fn is_own(&self, request: &Request, hints: &mut RateHints) -> Result<(), Failure> {
         let Some(author) = request.own.as_deref() else { return Ok(()) };
-        self.learn_aci().await;
+        self.learn_aci(hints).await;
         match self.is_self(author) {
             Some(true) => Ok(()),
             _ => Err(Failure::Permanent(super::request::NOT_OWN.into())),
@@ -159,47 +161,53 @@ impl Client {
     }
 
     /// Asks for the account's own id, which its own identity key has beside its number.
-    async fn learn_aci(&self) {
+    async fn learn_aci(&self, hints: &mut RateHints) {
         if self.known().aci.is_some() {
             return;
         }
         let params = json!({ "account": self.account, "number": self.account });
-        let Ok(answer) = self.brief("listIdentities", params).await else { return };
+        let Ok(answer) = self.brief("listIdentities", params, hints).await else { return };
         let list = answer.body["result"].as_array().map_or(&[][..], Vec::as_slice);
         let aci = list.iter().find_map(|identity| uuid::Uuid::try_parse(identity["uuid"].as_str()?).ok());
         self.known().aci = aci.map(|aci| aci.to_string());
     }
 
     /// The people that the account knows, without asking anybody else.
-    async fn contacts(&self) -> Vec<Value> {
-        let answer = self.brief("listContacts", json!({ "account": self.account })).await;
+    async fn contacts(&self, hints: &mut RateHints) -> Vec<Value> {
+        let answer = self.brief("listContacts", json!({ "account": self.account }), hints).await;
         answer
             .ok()
             .and_then(|mut answer| answer.body["result"].as_array_mut().map(std::mem::take))
             .unwrap_or_default()
     }
 
-    async fn brief(&self, method: &str, params: Value) -> Result<Answer, Silence> {
+    async fn brief(&self, method: &str, params: Value, hints: &mut RateHints) -> Result<Answer, Silence> {
         let request = self.http.client.post(self.url.at(&["api", "v1", "rpc"]));
-        self.http.ask_within(request.json(&question(method, Some(params))), BRIEF).await
+        self.http.ask_within(request.json(&question(method, Some(params))), BRIEF, hints).await
     }
 
     /// The result of an answer, or what its error means.
-    fn result(&self, answer: &Answer, method: &str, group: bool) -> Result<Value, Failure> {
+    fn result(
+        &self,
+        answer: &Answer,
+        method: &str,
+        group: bool,
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
         let error = &answer.body["error"];
         if answer.status.is_success() && self.is_no_account(error) {
             return Err(Failure::Permanent(self.no_account()));
         }
         let result = classify::decode(&self.http.reader(), answer, method, group);
-        result.map_err(|verdict| self.http.settle(verdict))
+        result.map_err(|verdict| self.http.settle(verdict, hints))
     }
 
     /// What an error means for a question.
-    pub(super) fn classify(&self, error: &Value, method: &str) -> Failure {
+    pub(super) fn classify(&self, error: &Value, method: &str, hints: &mut RateHints) -> Failure {
         if self.is_no_account(error) {
             return Failure::Permanent(self.no_account());
         }
-        self.http.settle(classify::of_error(&self.http.reader(), error, method, false))
+        self.http.settle(classify::of_error(&self.http.reader(), error, method, false), hints)
     }
 
     fn is_no_account(&self, error: &Value) -> bool {
@@ -208,14 +216,15 @@ impl Client {
     }
 
     /// Fails where the daemon was started for one account.
-    pub(super) async fn serves_all(&self) -> Result<(), Failure> {
+    pub(super) async fn serves_all(&self, hints: &mut RateHints) -> Result<(), Failure> {
         if self.known().serves_all.is_some_and(|since| since.elapsed() < BELIEVED) {
             return Ok(());
         }
-        let answer = self.ask(question("listAccounts", None), None).await.map_err(Silence::harmless)?;
+        let answer =
+            self.ask(question("listAccounts", None), None, hints).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
-            return Err(self.http.classify(&answer, &said, Scope::Account).harmless());
+            return Err(self.http.classify(&answer, &said, Scope::Account, hints).harmless());
         }
         if serves_one(&answer) {
             return Err(Failure::Permanent(self.started_for_one()));
@@ -225,21 +234,21 @@ impl Client {
     }
 
     /// Fails where Signal's servers cannot be reached, or take nothing from this account.
-    async fn reaches_signal(&self) -> Result<(), Failure> {
+    async fn reaches_signal(&self, hints: &mut RateHints) -> Result<(), Failure> {
         if self.known().reached.is_some_and(|since| since.elapsed() < REACHED) {
             return Ok(());
         }
         let request = question("listDevices", Some(json!({ "account": self.account })));
-        let answer = self.ask(request, None).await.map_err(Silence::harmless)?;
+        let answer = self.ask(request, None, hints).await.map_err(Silence::harmless)?;
         let error = &answer.body["error"];
         let number = error["code"].as_i64().unwrap_or(0);
         let passing = !error.is_null() && ![code::PARAMETERS, code::REQUEST, code::METHOD].contains(&number);
         if answer.status.is_success() && passing {
             let words = self.http.words(error["message"].as_str().unwrap_or("it gave no reason"));
             let said = format!("Signal cannot be reached: signal-cli said {number}, {words}");
-            return Err(self.http.settle(classify::before(said, "", &[])));
+            return Err(self.http.settle(classify::before(said, "", &[]), hints));
         }
-        self.result(&answer, "listDevices", false).map_err(Failure::harmless)?;
+        self.result(&answer, "listDevices", false, hints).map_err(Failure::harmless)?;
         self.known().reached = Some(Instant::now());
         Ok(())
     }
@@ -267,7 +276,12 @@ impl Client {
         )
     }
 
-    pub(super) async fn ask(&self, json: Value, file: Option<Checked>) -> Result<Answer, Silence> {
+    pub(super) async fn ask(
+        &self,
+        json: Value,
+        file: Option<Checked>,
+        hints: &mut RateHints,
+    ) -> Result<Answer, Silence> {
         let request = self.http.client.post(self.url.at(&["api", "v1", "rpc"]));
         let longest = (2 * Http::longest(file.as_ref().map_or(0, |file| file.size))).min(LONGEST);
         let request = match file {
@@ -275,7 +289,7 @@ impl Client {
             Some(file) => inlined::body(request, json, FILE, file)
                 .ok_or_else(|| Silence::NotSent("the request has no place for its file".into()))?,
         };
-        self.http.ask_within(request, longest).await
+        self.http.ask_within(request, longest, hints).await
     }
 
     fn no_account(&self) -> String {
@@ -284,7 +298,8 @@ impl Client {
 
     /// The account and the program, if the daemon has it and Signal can be reached.
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
-        let answer = match self.ask(question("listAccounts", None), None).await {
+        let hints = &mut RateHints::default();
+        let answer = match self.ask(question("listAccounts", None), None, hints).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => {
                 self.forget();
@@ -293,7 +308,7 @@ impl Client {
         };
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
-            return Err(self.http.classify(&answer, &said, Scope::Account).to_string());
+            return Err(self.http.classify(&answer, &said, Scope::Account, hints).to_string());
         }
         if serves_one(&answer) {
             return Err(self.started_for_one());
@@ -304,10 +319,10 @@ impl Client {
         }
         // It may have been replaced since it was asked.
         self.known().version = None;
-        let version = self.learn_version().await;
+        let version = self.learn_version(hints).await;
         self.known().reached = None;
-        self.reaches_signal().await.map_err(|failure| failure.to_string())?;
-        self.learn_aci().await;
+        self.reaches_signal(hints).await.map_err(|failure| failure.to_string())?;
+        self.learn_aci(hints).await;
         Ok(match version {
             Some(version) => format!("{} by {}", self.account, version.described()),
             None => format!("{} by a signal-cli that does not say its version", self.account),

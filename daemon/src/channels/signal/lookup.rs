@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{client::Client, target::canonical};
 use crate::channels::{
-    Failure,
+    Failure, RateHints,
     identity::{Identity, Unidentified},
     kit::http::Silence,
     limits::Scope,
@@ -19,11 +19,12 @@ use crate::channels::{
 impl Client {
     /// The UUID of the account behind a number or a user name.
     pub(super) async fn account_of(&self, address: &str) -> Result<Identity, Unidentified> {
+        let hints = &mut RateHints::default();
         // One that was started for another account knows that one's contacts.
-        self.serves_all().await?;
+        self.serves_all(hints).await?;
         let params = json!({ "account": self.account(), "recipient": [address], "allRecipients": true });
         // Not knowing it is no answer; neither is an older signal-cli's refusal to say.
-        if let Ok(known) = self.tell("listContacts", &params).await
+        if let Ok(known) = self.tell("listContacts", &params, hints).await
             && let Some(identity) = of(&known, address)
         {
             return Ok(identity);
@@ -31,21 +32,21 @@ impl Client {
         let by = if address.starts_with('+') { "recipient" } else { "username" };
         let name = address.strip_prefix("u:").unwrap_or(address);
         let params = json!({ "account": self.account(), by: [name] });
-        let known = self.tell("getUserStatus", &params).await?;
+        let known = self.tell("getUserStatus", &params, hints).await?;
         of(&known, address)
             .ok_or_else(|| Unidentified::not_known(format!("Signal does not say whose account {address} is")))
     }
 
-    async fn tell(&self, method: &str, params: &Value) -> Result<Value, Failure> {
+    async fn tell(&self, method: &str, params: &Value, hints: &mut RateHints) -> Result<Value, Failure> {
         let request = json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params });
-        let mut answer = self.ask(request, None).await.map_err(Silence::harmless)?;
+        let mut answer = self.ask(request, None, hints).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
             let said = format!("{}; check url", answer.status);
-            return Err(self.http().classify(&answer, &said, Scope::Account).harmless());
+            return Err(self.http().classify(&answer, &said, Scope::Account, hints).harmless());
         }
         match answer.body["error"].is_null() {
             true => Ok(answer.body["result"].take()),
-            false => Err(self.classify(&answer.body["error"], method).harmless()),
+            false => Err(self.classify(&answer.body["error"], method, hints).harmless()),
         }
     }
 }

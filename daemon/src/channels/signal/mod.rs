@@ -38,7 +38,7 @@ use self::{
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OperationRequest, OutgoingPart, PartKey,
-    Receiver, Redelivery, Refused, Sender, TargetError,
+    RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
@@ -156,8 +156,13 @@ impl Sender for Signal {
         request::keeping(request, made)
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
-        let performed = self.client.perform(&key.0, request, &self.kept).await?;
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
+        let performed = self.client.perform(&key.0, request, &self.kept, hints).await?;
         let params = &request.params;
         // An edit has a time of its own, which the next one names.
         let Some(time) = params["targetTimestamp"].as_u64().or(performed.result["timestamp"].as_u64()) else {
@@ -168,7 +173,7 @@ impl Sender for Signal {
             Some(author) => format!("{author}/{time}"),
             None => time.to_string(),
         };
-        let note = if params["voiceNote"] == true { self.voice_note_is_a_file().await } else { None };
+        let note = if params["voiceNote"] == true { self.voice_note_is_a_file(hints).await } else { None };
         Ok(Delivered { id, note, recipients: performed.recipients })
     }
 
@@ -180,7 +185,7 @@ impl Sender for Signal {
 #[async_trait]
 impl Receiver for Signal {
     async fn listen(&self, _: &dyn HubHandle) {
-        while self.client.learn_version().await.is_none() {
+        while self.client.learn_version(&mut RateHints::default()).await.is_none() {
             tokio::time::sleep(ASK_AGAIN).await;
         }
     }
@@ -188,8 +193,9 @@ impl Receiver for Signal {
 
 impl Signal {
     /// What is said of a voice note that an older signal-cli sent.
-    async fn voice_note_is_a_file(&self) -> Option<String> {
-        let version = self.client.learn_version().await.filter(|version| *version < version::VOICE_NOTES)?;
+    async fn voice_note_is_a_file(&self, hints: &mut RateHints) -> Option<String> {
+        let version =
+            self.client.learn_version(hints).await.filter(|version| *version < version::VOICE_NOTES)?;
         let since = version::VOICE_NOTES;
         Some(format!("signal-cli {version} sent the voice note as a file; {since} and later send it as one"))
     }

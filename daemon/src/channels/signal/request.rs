@@ -5,6 +5,7 @@
 //! <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc>). A file stands in its data URI as a reference
 //! until the request leaves. What can never be done is [`Refused`].
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -179,13 +180,11 @@ fn text(account: &str, address: &str, part: &Part) -> Value {
     params
 }
 
+/// All but what stands for itself in a file's name.
+const BESIDE_NAMES: &AsciiSet = &NON_ALPHANUMERIC.remove(b'.').remove(b'-').remove(b'_');
+
 /// RFC 2397, with the file's name as signal-cli reads it: decoded as a form's value is.
 fn data_uri(file: &Attachment) -> String {
-    let name: String = url_encoded(&file.name);
+    let name = utf8_percent_encode(&file.name, BESIDE_NAMES);
     format!("data:{};filename={name};base64,{}", file.kind, file.reference())
-}
-
-fn url_encoded(text: &str) -> String {
-    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
-    text.bytes().map(|b| if plain(b) { char::from(b).to_string() } else { format!("%{b:02X}") }).collect()
 }

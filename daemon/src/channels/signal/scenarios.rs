@@ -9,7 +9,6 @@ use crate::{
         Adapter, Delivered, Failure, OperationRequest, OutgoingPart, Quoted, Redelivery,
         kit::http::base::Base,
         limits::{Allowance, Scope},
-        rate_hints,
         testing::{
             http::{Mock, Reply, body, http},
             sample::{Files, key, op, outgoing, part},
@@ -56,11 +55,19 @@ fn signal(port: u16, files: &Files) -> Signal {
 }
 
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<String>) {
+    let ((sent, _), heard) = deliver_hearing(script).await;
+    (sent, heard)
+}
+
+/// The same, and what was heard of limits.
+async fn deliver_hearing(
+    script: &'static [Reply],
+) -> ((Result<String, Failure>, Vec<Allowance>), Vec<String>) {
     let mock = Mock::start(script);
     let signal = signal(mock.port, &Files::new());
     let part = part("Hello");
     let request = signal.composed(&outgoing(ANNA, &part));
-    (signal.delivered(&request, &key()).await, mock.heard())
+    (signal.delivered_hearing(&request, &key()).await, mock.heard())
 }
 
 const SENT: Reply = Reply::Says(
@@ -81,7 +88,7 @@ fn a_letter_becomes_this_request() {
             "account": "+4915112345678", "recipient": [ANNA], "message": "Hello you", "textStyle": ["6:3:BOLD"],
         }})
     );
-    let mut voice = files.add("a b;ö.ogg", "audio/ogg", b"x");
+    let mut voice = files.add("a b;ö-_~*.ogg", "audio/ogg", b"x");
     voice.voice = true;
     let whole = OutgoingPart {
         reply_to: Some("+4915112345670/1700000000001"),
@@ -96,7 +103,7 @@ fn a_letter_becomes_this_request() {
             "groupId": ["Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI="],
             "message": "Hello you",
             "textStyle": ["6:3:BOLD"],
-            "attachment": [format!("data:audio/ogg;filename=a%20b%3B%C3%B6.ogg;base64,{}", voice.reference())],
+            "attachment": [format!("data:audio/ogg;filename=a%20b%3B%C3%B6-_%7E%2A.ogg;base64,{}", voice.reference())],
             "voiceNote": true,
             "quoteTimestamp": 1_700_000_000_001_u64,
             "quoteAuthor": "+4915112345670",
@@ -207,7 +214,7 @@ async fn a_limit_with_a_time_is_waited_for_and_one_with_a_captcha_says_what_to_d
         "Failed to send message due to rate limiting",
         r#"{"response":{"timestamp":1,"results":[{"type":"RATE_LIMIT_FAILURE","token":"t","retryAfterSeconds":86400}]}}"#
     );
-    let ((failure, _), noted) = rate_hints::listening(deliver(&[LIMITED])).await;
+    let ((failure, noted), _) = deliver_hearing(&[LIMITED]).await;
     let after = Duration::from_secs(86_400);
     assert!(
         matches!(&failure, Err(Failure::Wait { after: wait, why }) if *wait == after && why.contains("submitRateLimitChallenge")),

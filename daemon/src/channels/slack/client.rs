@@ -19,7 +19,7 @@ use super::{
     target::is_person,
 };
 use crate::channels::{
-    Failure, PartKey,
+    Failure, PartKey, RateHints,
     identity::{Identity, Unidentified},
     kit::{
         http::{Answer, Http, Silence, base::Base, token::Token},
@@ -55,21 +55,26 @@ impl Client {
     }
 
     /// Performs a request without a file; returns the id of what it became or was done to.
-    pub(super) async fn perform(&self, request: &Request, key: &PartKey) -> Result<String, Failure> {
+    pub(super) async fn perform(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<String, Failure> {
         let mut body = request.body.clone();
         if request.method == POST {
             let metadata = json!({ "event_type": EVENT, "event_payload": { "key": key.0 } });
             body.insert("metadata".into(), metadata);
         } else if let Some(person) = request.text("channel").filter(|channel| is_person(channel)) {
-            body.insert("channel".into(), self.direct(person).await?.into());
+            body.insert("channel".into(), self.direct(person, hints).await?.into());
         }
         let done = match request.is_removal() {
-            true => self.remove(&request.method, &body, key).await?,
-            false => self.write(&request.method, &body).await?,
+            true => self.remove(&request.method, &body, key, hints).await?,
+            false => self.write(&request.method, &body, hints).await?,
         };
         match done {
             Outcome::Yes(said) if request.method == POST => {
-                posted(&said).map_err(|verdict| self.http.settle(verdict))
+                posted(&said).map_err(|verdict| self.http.settle(verdict, hints))
             }
             Outcome::Yes(_) | Outcome::Already => {
                 let message =
@@ -80,15 +85,25 @@ impl Client {
     }
 
     /// A request that changes something: what came of it.
-    pub(super) async fn write(&self, method: &str, body: &Map<String, Value>) -> Result<Outcome, Failure> {
-        let answer = self.ask(method, body).await?;
+    pub(super) async fn write(
+        &self,
+        method: &str,
+        body: &Map<String, Value>,
+        hints: &mut RateHints,
+    ) -> Result<Outcome, Failure> {
+        let answer = self.ask(method, body, hints).await?;
         // <https://docs.slack.dev/apis/web-api/rate-limits>: messages are counted by conversation, the rest by method.
-        self.outcome(&answer, if method == POST { Scope::Chat } else { Scope::Account })
+        self.outcome(&answer, if method == POST { Scope::Chat } else { Scope::Account }, hints)
     }
 
-    async fn ask(&self, method: &str, body: &Map<String, Value>) -> Result<Answer, Silence> {
+    async fn ask(
+        &self,
+        method: &str,
+        body: &Map<String, Value>,
+        hints: &mut RateHints,
+    ) -> Result<Answer, Silence> {
         let request = self.http.client.request(Method::POST, self.base.at(&[method]));
-        self.http.ask(request.bearer_auth(self.http.token().expose()).json(body)).await
+        self.http.ask(request.bearer_auth(self.http.token().expose()).json(body), hints).await
     }
 
     /// A request that removes something.
@@ -97,11 +112,12 @@ impl Client {
         method: &str,
         body: &Map<String, Value>,
         key: &PartKey,
+        hints: &mut RateHints,
     ) -> Result<Outcome, Failure> {
-        let (gone, ended) = match self.ask(method, body).await {
+        let (gone, ended) = match self.ask(method, body, hints).await {
             Ok(answer) => (
                 Refusal::of(&answer).is_some_and(|said| said.is_gone()),
-                self.outcome(&answer, Scope::Account),
+                self.outcome(&answer, Scope::Account, hints),
             ),
             Err(silence) => (false, Err(silence.into())),
         };
@@ -109,9 +125,14 @@ impl Client {
     }
 
     /// A request that changes nothing that anybody sees.
-    pub(super) async fn question(&self, method: &str, arguments: &[(&str, &str)]) -> Result<Value, Failure> {
-        let answer = self.read(method, arguments).await?;
-        match self.outcome(&answer, Scope::Account) {
+    pub(super) async fn question(
+        &self,
+        method: &str,
+        arguments: &[(&str, &str)],
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
+        let answer = self.read(method, arguments, hints).await?;
+        match self.outcome(&answer, Scope::Account, hints) {
             Ok(Outcome::Yes(said)) => Ok(said),
             Ok(Outcome::Already) => Ok(Value::Null),
             Err(Failure::Unknown(why)) => Err(Failure::Retry(why)),
@@ -124,18 +145,24 @@ impl Client {
         &self,
         method: &str,
         arguments: &[(&str, &str)],
+        hints: &mut RateHints,
     ) -> Result<Option<Value>, Failure> {
-        let answer = self.read(method, arguments).await?;
+        let answer = self.read(method, arguments, hints).await?;
         if Refusal::of(&answer).is_some_and(|said| said.is_missing()) {
             return Ok(None);
         }
-        match self.outcome(&answer, Scope::Account).map_err(Failure::harmless)? {
+        match self.outcome(&answer, Scope::Account, hints).map_err(Failure::harmless)? {
             Outcome::Yes(said) => Ok(Some(said)),
             Outcome::Already => Ok(None),
         }
     }
 
-    async fn read(&self, method: &str, arguments: &[(&str, &str)]) -> Result<Answer, Failure> {
+    async fn read(
+        &self,
+        method: &str,
+        arguments: &[(&str, &str)],
+        hints: &mut RateHints,
+    ) -> Result<Answer, Failure> {
         let mut form = Url::parse("form:").expect("it is a URL");
         form.query_pairs_mut().extend_pairs(arguments);
         let request = self
@@ -145,18 +172,18 @@ impl Client {
             .bearer_auth(self.http.token().expose())
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(form.query().unwrap_or_default().to_owned());
-        self.http.ask(request).await.map_err(Silence::harmless)
+        self.http.ask(request, hints).await.map_err(Silence::harmless)
     }
 
     /// The direct conversation with a person; it is opened if there is none yet, of which they are not told.
     ///
     /// <https://docs.slack.dev/reference/methods/conversations.open>
-    pub(super) async fn direct(&self, person: &str) -> Result<String, Failure> {
+    pub(super) async fn direct(&self, person: &str, hints: &mut RateHints) -> Result<String, Failure> {
         let known = self.direct.lock().unwrap_or_else(PoisonError::into_inner).get(person).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
-        let said = self.question("conversations.open", &[("users", person)]).await?;
+        let said = self.question("conversations.open", &[("users", person)], hints).await?;
         let Some(conversation) = said["channel"]["id"].as_str() else {
             return Err(Failure::Retry("Slack opened a conversation, but did not say which".into()));
         };
@@ -176,7 +203,8 @@ impl Client {
     /// <https://docs.slack.dev/reference/methods/conversations.info>, `user` of
     /// <https://docs.slack.dev/reference/objects/conversation-object>
     pub(super) async fn person_of(&self, conversation: &str) -> Result<Identity, Unidentified> {
-        let said = self.question("conversations.info", &[("channel", conversation)]).await?;
+        let hints = &mut RateHints::default();
+        let said = self.question("conversations.info", &[("channel", conversation)], hints).await?;
         let channel = &said["channel"];
         let is_it = channel["id"] == conversation && channel["is_im"] == true;
         match channel["user"].as_str().filter(|user| is_it && is_person(user)) {
@@ -192,14 +220,15 @@ impl Client {
     ///
     /// <https://docs.slack.dev/reference/methods/auth.test>
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
-        let said = self.question("auth.test", &[]).await.map_err(|failure| failure.to_string())?;
+        let hints = &mut RateHints::default();
+        let said = self.question("auth.test", &[], hints).await.map_err(|failure| failure.to_string())?;
         match (said["user"].as_str(), said["team"].as_str()) {
             (Some(user), Some(team)) => Ok(self.http.words(&format!("{user} in {team}"))),
             _ => Err("Slack does not say whose token this is; check base_url".into()),
         }
     }
 
-    fn outcome(&self, answer: &Answer, by: Scope) -> Result<Outcome, Failure> {
-        decode(&self.http.reader(), answer, by).map_err(|verdict| self.http.settle(verdict))
+    fn outcome(&self, answer: &Answer, by: Scope, hints: &mut RateHints) -> Result<Outcome, Failure> {
+        decode(&self.http.reader(), answer, by).map_err(|verdict| self.http.settle(verdict, hints))
     }
 }

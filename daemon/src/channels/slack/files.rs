@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     cause::innermost,
-    channels::{Failure, kit::http::Http},
+    channels::{Failure, RateHints, kit::http::Http},
     files::kept::{Checked, Kept},
     message::attachment::referred,
 };
@@ -35,35 +35,42 @@ pub(super) async fn share(
     kept: &Kept,
     request: &Request,
     file: &File,
+    hints: &mut RateHints,
 ) -> Result<String, Failure> {
     let digest = referred(&file.source)
         .ok_or_else(|| Failure::Permanent("the stored request names its file by no hash".into()))?;
     let checked = kept.open(&digest).await.map_err(|error| Failure::Permanent(error.to_string()))?;
     let mut body = request.body.clone();
     let channel = match request.text("channel_id") {
-        Some(person) if is_person(person) => client.direct(person).await?,
+        Some(person) if is_person(person) => client.direct(person, hints).await?,
         Some(channel) => channel.to_owned(),
         None => return Err(Failure::Permanent("the stored request names no conversation".into())),
     };
-    let id = upload(client, &file.name, checked).await?;
+    let id = upload(client, &file.name, checked, hints).await?;
     body.insert("channel_id".into(), json!(channel));
     body.insert("files".into(), json!([{ "id": id, "title": file.name }]));
-    match client.write(&request.method, &body).await {
+    match client.write(&request.method, &body, hints).await {
         Ok(Outcome::Yes(said)) => match message(&said["files"][0], &channel) {
             Some(ts) => Ok(ts),
-            None => Ok(shared(client, &id, &channel).await.unwrap_or(id)),
+            None => Ok(shared(client, &id, &channel, hints).await.unwrap_or(id)),
         },
         Ok(Outcome::Already) => Ok(id),
-        Err(Failure::Unknown(why)) => shared(client, &id, &channel).await.ok_or(Failure::Unknown(why)),
+        Err(Failure::Unknown(why)) => shared(client, &id, &channel, hints).await.ok_or(Failure::Unknown(why)),
         Err(failure) => Err(failure),
     }
 }
 
 /// <https://docs.slack.dev/messaging/working-with-files#upload>
-async fn upload(client: &Client, name: &str, file: Checked) -> Result<String, Failure> {
+async fn upload(
+    client: &Client,
+    name: &str,
+    file: Checked,
+    hints: &mut RateHints,
+) -> Result<String, Failure> {
     let size = file.size.to_string();
-    let said =
-        client.question("files.getUploadURLExternal", &[("filename", name), ("length", &size)]).await?;
+    let said = client
+        .question("files.getUploadURLExternal", &[("filename", name), ("length", &size)], hints)
+        .await?;
     let lacks = || Failure::Retry("Slack takes the file, but does not say where".into());
     let id = said["file_id"].as_str().ok_or_else(lacks)?.to_owned();
     let place = Url::parse(said["upload_url"].as_str().ok_or_else(lacks)?).map_err(|_| lacks())?;
@@ -90,10 +97,10 @@ async fn upload(client: &Client, name: &str, file: Checked) -> Result<String, Fa
 /// The message in which a file stands, as the file says.
 ///
 /// <https://docs.slack.dev/reference/methods/files.info>
-async fn shared(client: &Client, id: &str, channel: &str) -> Option<String> {
+async fn shared(client: &Client, id: &str, channel: &str, hints: &mut RateHints) -> Option<String> {
     for pause in PAUSES {
         tokio::time::sleep(pause).await;
-        let said = client.question("files.info", &[("file", id)]).await.ok()?;
+        let said = client.question("files.info", &[("file", id)], hints).await.ok()?;
         if let Some(ts) = message(&said["file"], channel) {
             return Some(ts);
         }

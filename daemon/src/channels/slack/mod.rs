@@ -36,11 +36,12 @@ use serde_json::Value;
 use self::{client::Client, profile::CAPABILITIES, request::Request};
 use super::{
     Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest,
-    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
     limits::Scope,
+    sender::fit,
 };
 use crate::{files::kept::Kept, settings::secret::SecretSource};
 
@@ -91,11 +92,6 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }))
 }
 
-/// The request, if Slack takes what it names.
-fn fit(request: Request) -> Result<Request, Refused> {
-    target::unfit(&request.body).map_or(Ok(request), |why| Err(Refused(why)))
-}
-
 #[async_trait]
 impl Adapter for Slack {
     fn capabilities(&self) -> &'static Capabilities {
@@ -144,18 +140,23 @@ impl Sender for Slack {
                  card or the text, or send them apart",
                 card::BLOCKS
             ))),
-            _ => fit(request),
+            _ => fit(request, Request::unfit),
         }
     }
 
     fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
-        Some(request::compose_operation(op)?.and_then(fit))
+        Some(request::compose_operation(op)?.and_then(|request| fit(request, Request::unfit)))
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let id = match &request.file {
-            Some(file) => files::share(&self.client, &self.kept, request, file).await?,
-            None => self.client.perform(request, key).await?,
+            Some(file) => files::share(&self.client, &self.kept, request, file, hints).await?,
+            None => self.client.perform(request, key, hints).await?,
         };
         Ok(id.into())
     }
@@ -168,8 +169,13 @@ impl Sender for Slack {
         }
     }
 
-    async fn find(&self, request: &Request, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        reconcile::find(&self.client, request, attempt.key).await
+    async fn find(
+        &self,
+        request: &Request,
+        attempt: &Attempt<'_>,
+        hints: &mut RateHints,
+    ) -> Result<Option<String>, Failure> {
+        reconcile::find(&self.client, request, attempt.key, hints).await
     }
 }
 

@@ -15,7 +15,7 @@ use super::{
     request::Request,
     target::is_person,
 };
-use crate::channels::{Failure, PartKey};
+use crate::channels::{Failure, PartKey, RateHints};
 
 /// For a hub whose clock was fast when the key was made.
 const EARLIER: Duration = Duration::from_hours(1);
@@ -32,13 +32,15 @@ pub(super) async fn find(
     client: &Client,
     request: &Request,
     key: &PartKey,
+    hints: &mut RateHints,
 ) -> Result<Option<String>, Failure> {
     let Some(channel) = request.text("channel") else {
         return Err(Failure::Permanent("the stored request names no conversation".into()));
     };
     let asked = async {
-        let channel = if is_person(channel) { client.direct(channel).await? } else { channel.to_owned() };
-        look(client, request, &channel, key).await
+        let channel =
+            if is_person(channel) { client.direct(channel, hints).await? } else { channel.to_owned() };
+        look(client, request, &channel, key, hints).await
     };
     // A refusal to tell is no refusal of the message.
     asked.await.map_err(|failure| match failure {
@@ -54,6 +56,7 @@ async fn look(
     request: &Request,
     channel: &str,
     key: &PartKey,
+    hints: &mut RateHints,
 ) -> Result<Option<String>, Failure> {
     let since = since(key);
     let mut cursor = String::new();
@@ -70,7 +73,7 @@ async fn look(
         if !cursor.is_empty() {
             arguments.push(("cursor", &cursor));
         }
-        let page = client.question(method, &arguments).await?;
+        let page = client.question(method, &arguments, hints).await?;
         let Some(messages) = page["messages"].as_array() else {
             return Err(Failure::Unknown("Slack's list of messages has none and does not say so".into()));
         };

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use super::{blocks, emoji};
+use super::{blocks, emoji, target};
 use crate::{
     channels::{OperationRequest, OutgoingPart, Refused, sender::members},
     message::operation::{Extras, Operation, Presence},
@@ -52,6 +52,11 @@ pub(super) struct File {
 }
 
 impl Request {
+    /// What Slack will not take of it, by what stands in it alone.
+    pub(super) fn unfit(&self) -> Option<String> {
+        target::unfit(&self.body)
+    }
+
     /// Whether it removes a message or a file.
     pub(super) fn is_removal(&self) -> bool {
         [DELETE, DELETE_FILE].contains(&self.method.as_str())

@@ -9,7 +9,6 @@ use crate::{
         Adapter, Attempt, Failure, OperationRequest, OutgoingPart, PartKey, Redelivery,
         kit::http::{base::Base, token::Token},
         limits::{Allowance, Scope},
-        rate_hints,
         testing::{
             http::{Mock, Reply, body, http},
             sample::{self, Files, file, part},
@@ -50,10 +49,16 @@ const SENT: Reply = Reply::Says(200, "", r#"{"ok":true,"channel":"C012AB3CD","ts
 const YES: Reply = Reply::Says(200, "", r#"{"ok":true}"#);
 
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
+    let ((sent, _), heard) = deliver_hearing(script).await;
+    (sent, heard)
+}
+
+/// The same, and what was heard of limits.
+async fn deliver_hearing(script: &'static [Reply]) -> ((Result<String, Failure>, Vec<Allowance>), Mock) {
     let mock = Mock::start(script);
     let slack = slack(mock.port);
     let request = slack.composed(&outgoing(&part("Hello")));
-    (slack.delivered(&request, &key()).await, mock)
+    (slack.delivered_hearing(&request, &key()).await, mock)
 }
 
 async fn perform(
@@ -99,7 +104,7 @@ async fn slack_says_when_to_come_back_and_to_which_conversation() {
     const WITH_200: Reply = Reply::Says(200, "Retry-After: 30\r\n", r#"{"ok":false,"error":"rate_limited"}"#);
     let after = Duration::from_secs(30);
     for script in [&[LIMITED] as &'static [Reply], &[WITH_200]] {
-        let ((failure, _), heard) = rate_hints::listening(deliver(script)).await;
+        let ((failure, heard), _) = deliver_hearing(script).await;
         let failure = failure.unwrap_err();
         assert!(
             matches!(&failure, Failure::Wait { after: wait, why } if *wait == after && why.contains("limited")),

@@ -20,7 +20,7 @@ use super::{
 };
 use crate::{
     channels::{
-        Failure, PartKey,
+        Failure, PartKey, RateHints,
         callback::CallbackRefused,
         kit::{
             http::{Answer, Http, Reader, Silence, Verdict, base::Base, granted::Granted, token::Token},
@@ -109,13 +109,14 @@ impl Client {
         request: Request,
         kept: &Kept,
         key: &PartKey,
+        hints: &mut RateHints,
     ) -> Result<String, Failure> {
         match request {
             Request::Send { conversation, answers, mut activity } => {
                 bounded(&activity)?;
                 hold(&mut activity, kept).await?;
                 let path = segments(&conversation, answers.as_deref());
-                let said = self.ask(Method::POST, &path, Some(&activity)).await?;
+                let said = self.ask(Method::POST, &path, Some(&activity), hints).await?;
                 // Of what it shows as two messages, Teams names none.
                 Ok(said["id"].as_str().map_or_else(|| format!("{TAKEN}:{}", key.0), str::to_owned))
             }
@@ -128,19 +129,21 @@ impl Client {
                 }
                 bounded(&activity)?;
                 let path = segments(&conversation, answers.as_deref());
-                let said = self.ask(Method::POST, &path, Some(&activity)).await?;
+                let said = self.ask(Method::POST, &path, Some(&activity), hints).await?;
                 Ok(said["id"].as_str().map_or_else(|| format!("{TAKEN}:{}", key.0), str::to_owned))
             }
             Request::Update { conversation, id, activity } => {
                 bounded(&activity)?;
-                self.ask(Method::PUT, &segments(&conversation, Some(&id)), Some(&activity)).await.map(|_| id)
+                self.ask(Method::PUT, &segments(&conversation, Some(&id)), Some(&activity), hints)
+                    .await
+                    .map(|_| id)
             }
             Request::Delete { conversation, id } => {
-                self.remove(&segments(&conversation, Some(&id)), key).await.map(|()| id)
+                self.remove(&segments(&conversation, Some(&id)), key, hints).await.map(|()| id)
             }
             Request::Post { message } => {
                 bounded(&message)?;
-                self.ask(Method::POST, &[], Some(&message)).await.map(|_| format!("{TAKEN}:{}", key.0))
+                self.ask(Method::POST, &[], Some(&message), hints).await.map(|_| format!("{TAKEN}:{}", key.0))
             }
         }
     }
@@ -148,10 +151,11 @@ impl Client {
     /// Writes a file's bytes where somebody made room for them, all at once
     /// (<https://learn.microsoft.com/graph/api/driveitem-createuploadsession#upload-bytes-to-the-upload-session>).
     pub(super) async fn upload(&self, to: &Url, file: Checked) -> Result<(), Failure> {
+        let hints = &mut RateHints::default();
         let size = file.size;
         let request = self.http.client.put(to.clone()).header(CONTENT_LENGTH, size);
         let request = request.header(CONTENT_RANGE, format!("bytes 0-{}/{size}", size.saturating_sub(1)));
-        let answer = self.http.ask_within(request.body(Http::body(file)), Http::longest(size)).await?;
+        let answer = self.http.ask_within(request.body(Http::body(file)), Http::longest(size), hints).await?;
         // "Accepted" is said of a piece after which more are awaited.
         if matches!(answer.status.as_u16(), 200 | 201) {
             return Ok(());
@@ -174,7 +178,8 @@ impl Client {
         conversation: &str,
         activity: &Map<String, Value>,
     ) -> Result<(), Failure> {
-        self.ask(Method::POST, &segments(conversation, None), Some(activity)).await.map(drop)
+        let hints = &mut RateHints::default();
+        self.ask(Method::POST, &segments(conversation, None), Some(activity), hints).await.map(drop)
     }
 
     /// Where somebody tries the bot out on this machine, without Teams.
@@ -212,9 +217,10 @@ impl Client {
 
     /// Whether it could send, and as whom. A webhook cannot be asked.
     pub(super) async fn ready(&self) -> Result<String, String> {
+        let hints = &mut RateHints::default();
         match &self.way {
             Route::Bot(bot) => {
-                self.access().await.map_err(|failure| failure.to_string())?;
+                self.access(hints).await.map_err(|failure| failure.to_string())?;
                 Ok(format!("app {}", bot.app_id))
             }
             Route::Webhook => {
@@ -224,11 +230,11 @@ impl Client {
     }
 
     /// Removes what the path names.
-    async fn remove(&self, path: &[String], key: &PartKey) -> Result<(), Failure> {
-        let (gone, ended) = match self.answered(Method::DELETE, path, None).await {
+    async fn remove(&self, path: &[String], key: &PartKey, hints: &mut RateHints) -> Result<(), Failure> {
+        let (gone, ended) = match self.answered(Method::DELETE, path, None, hints).await {
             Ok((answer, _)) if answer.status.is_success() => (false, Ok(())),
             Ok((answer, used)) => {
-                (refusal(&answer).code == GONE, Err(self.classify(&answer, used.as_ref()).await))
+                (refusal(&answer).code == GONE, Err(self.classify(&answer, used.as_ref(), hints).await))
             }
             Err(failure) => (false, Err(failure)),
         };
@@ -241,10 +247,11 @@ impl Client {
         method: Method,
         path: &[String],
         body: Option<&Map<String, Value>>,
+        hints: &mut RateHints,
     ) -> Result<Value, Failure> {
-        match self.answered(method, path, body).await? {
+        match self.answered(method, path, body, hints).await? {
             (answer, _) if answer.status.is_success() => Ok(answer.body),
-            (answer, used) => Err(self.classify(&answer, used.as_ref()).await),
+            (answer, used) => Err(self.classify(&answer, used.as_ref(), hints).await),
         }
     }
 
@@ -254,10 +261,11 @@ impl Client {
         method: Method,
         path: &[String],
         body: Option<&Map<String, Value>>,
+        hints: &mut RateHints,
     ) -> Result<(Answer, Option<Secret>), Failure> {
         let (mut request, used) = match &self.way {
             Route::Bot(bot) => {
-                let token = self.access().await?;
+                let token = self.access(hints).await?;
                 let path: Vec<&str> = path.iter().map(String::as_str).collect();
                 let request =
                     self.http.client.request(method, bot.service.at(&path)).bearer_auth(token.expose());
@@ -275,18 +283,23 @@ impl Client {
             longest = Http::longest(body.len() as u64);
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
-        Ok((self.http.ask_within(request, longest).await?, used))
+        Ok((self.http.ask_within(request, longest, hints).await?, used))
     }
 
     /// An access token.
-    async fn access(&self) -> Result<Secret, Failure> {
+    async fn access(&self, hints: &mut RateHints) -> Result<Secret, Failure> {
         let Route::Bot(bot) = &self.way else {
             return Err(Failure::Permanent("a webhook has no access token".into()));
         };
-        bot.granted.token(self.grant(&bot.token_url, &bot.app_id)).await
+        bot.granted.token(self.grant(&bot.token_url, &bot.app_id, hints)).await
     }
 
-    async fn grant(&self, token_url: &Url, app_id: &str) -> Result<(Secret, Duration), Failure> {
+    async fn grant(
+        &self,
+        token_url: &Url,
+        app_id: &str,
+        hints: &mut RateHints,
+    ) -> Result<(Secret, Duration), Failure> {
         let mut form = Url::parse("form:").expect("it is a URL");
         form.query_pairs_mut()
             .append_pair("grant_type", "client_credentials")
@@ -299,7 +312,7 @@ impl Client {
             .post(token_url.clone())
             .header(CONTENT_TYPE, "application/x-www-form-urlencoded")
             .body(form.query().unwrap_or_default().to_owned());
-        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        let answer = self.http.ask(request, hints).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
             // RFC 6749, 5.2; Microsoft's own codes (AADSTS…) stand in the description.
             let text = |name: &str| answer.body[name].as_str().unwrap_or_default().to_owned();
@@ -314,7 +327,7 @@ impl Client {
                 (400 | 401 | 403, _) => Failure::Permanent(format!(
                     "Microsoft gives the bot no access: {words}; check app_id and tenant"
                 )),
-                _ => self.http.classify(&answer, &words, Scope::Account).harmless(),
+                _ => self.http.classify(&answer, &words, Scope::Account, hints).harmless(),
             });
         }
         let lasts = Duration::from_secs(answer.body["expires_in"].as_u64().unwrap_or_default());
@@ -325,7 +338,7 @@ impl Client {
     }
 
     /// What an answer other than yes means, for a request with this access token.
-    async fn classify(&self, answer: &Answer, used: Option<&Secret>) -> Failure {
+    async fn classify(&self, answer: &Answer, used: Option<&Secret>, hints: &mut RateHints) -> Failure {
         let reader = used.into_iter().fold(self.reader(), |reader, token| reader.hiding(token.clone()));
         let verdict = verdict(&reader, answer, self.is_webhook());
         match (verdict, &self.way) {
@@ -335,7 +348,7 @@ impl Client {
                 }
                 _ => Failure::Retry(format!("{said}; a new one is asked for")),
             },
-            (verdict, _) => self.http.settle(verdict),
+            (verdict, _) => self.http.settle(verdict, hints),
         }
     }
 

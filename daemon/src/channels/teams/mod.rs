@@ -40,7 +40,7 @@ use self::{
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OperationRequest, OutgoingPart, PartKey,
-    Receiver, Redelivery, Refused, Sender, TargetError,
+    RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
     hub_handle::HubHandle,
@@ -51,6 +51,7 @@ use super::{
         token::Token,
     },
     receiver::Notifications,
+    sender::fit,
 };
 use crate::{files::kept::Kept, settings::secret::SecretSource};
 
@@ -145,16 +146,6 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     }))
 }
 
-/// The request, if it is short enough for Teams.
-fn short(request: Request) -> Result<Request, Refused> {
-    let too_long = match &request {
-        Request::Send { activity, .. } | Request::Update { activity, .. } => client::too_long(activity),
-        Request::Post { message } => client::too_long(message),
-        Request::Offer { .. } | Request::Delete { .. } => None,
-    };
-    too_long.map_or(Ok(request), |why| Err(Refused(why)))
-}
-
 #[async_trait]
 impl Adapter for Teams {
     fn capabilities(&self) -> &'static Capabilities {
@@ -195,15 +186,24 @@ impl Sender for Teams {
     type Request = Request;
 
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
-        short(request::compose(outgoing, self.client.is_webhook())?)
+        fit(request::compose(outgoing, self.client.is_webhook())?, Request::unfit)
     }
 
     fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
-        if self.client.is_webhook() { None } else { Some(request::compose_operation(op)?.and_then(short)) }
+        if self.client.is_webhook() {
+            None
+        } else {
+            Some(request::compose_operation(op)?.and_then(|request| fit(request, Request::unfit)))
+        }
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
-        self.client.perform(request.clone(), &self.kept, key).await.map(Delivered::from)
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
+        self.client.perform(request.clone(), &self.kept, key, hints).await.map(Delivered::from)
     }
 
     fn redelivery(&self, request: &Request) -> Redelivery {

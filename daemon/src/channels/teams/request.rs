@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     cards,
-    client::{MAX_PICTURE, PICTURES},
+    client::{self, MAX_PICTURE, PICTURES},
     consent, target,
 };
 use crate::{
@@ -68,6 +68,15 @@ pub(super) enum Request {
 }
 
 impl Request {
+    /// What is too long in it for Teams.
+    pub(super) fn unfit(&self) -> Option<String> {
+        match self {
+            Self::Send { activity, .. } | Self::Update { activity, .. } => client::too_long(activity),
+            Self::Post { message } => client::too_long(message),
+            Self::Offer { .. } | Self::Delete { .. } => None,
+        }
+    }
+
     /// Whether it offers a file in this conversation.
     pub(super) fn is_offered_in(&self, there: &str) -> bool {
         matches!(self, Self::Offer { conversation, .. } if conversation == there)

@@ -7,7 +7,6 @@ use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
         limits::{Allowance, Scope},
-        rate_hints,
         testing::{
             http::{Mock, Reply, body, http},
             sample::{self, Files, key, part},
@@ -54,10 +53,16 @@ const GRANTED: Reply =
 const CREATED: Reply = Reply::Says(201, "", r#"{"id":"1700000000000"}"#);
 
 async fn by_bot(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
+    let ((sent, _), heard) = by_bot_hearing(script).await;
+    (sent, heard)
+}
+
+/// The same, and what was heard of limits.
+async fn by_bot_hearing(script: &'static [Reply]) -> ((Result<String, Failure>, Vec<Allowance>), Mock) {
     let mock = Mock::start(script);
     let teams = bot(mock.port);
     let request = teams.composed(&outgoing(&part("Hello")));
-    (teams.delivered(&request, &key()).await, mock)
+    (teams.delivered_hearing(&request, &key()).await, mock)
 }
 
 async fn by_webhook(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
@@ -188,7 +193,7 @@ async fn refusals_are_sorted_by_what_can_be_done_about_them() {
     assert!(matches!(failure, Failure::Retry(_)), "{failure:?}");
     const LIMITED: Reply =
         Reply::Says(429, "Retry-After: 30\r\n", r#"{"error":{"code":"ContextRateLimit"}}"#);
-    let ((failure, _), heard) = rate_hints::listening(by_bot(&[GRANTED, LIMITED])).await;
+    let ((failure, heard), _) = by_bot_hearing(&[GRANTED, LIMITED]).await;
     let after = Duration::from_secs(30);
     assert!(matches!(failure, Err(Failure::Wait { after: wait, .. }) if wait == after));
     assert_eq!(heard, [Allowance::none(Scope::Chat, after)]);

@@ -13,6 +13,7 @@ use tokio::{sync::Mutex, time::Instant};
 
 use super::token::{Claims, Key, Parsed};
 use crate::channels::{
+    RateHints,
     callback::CallbackRefused,
     kit::http::{Http, base::Base},
 };
@@ -94,7 +95,7 @@ impl Believer {
 
     async fn published(&self, http: &Http) -> Result<Vec<Key>, String> {
         let get = async |url: Url| {
-            let answer = http.ask_within(http.client.get(url), ANSWER).await;
+            let answer = http.ask_within(http.client.get(url), ANSWER, &mut RateHints::default()).await;
             let answer = answer.map_err(|silence| silence.harmless().to_string())?;
             if answer.status.is_success() { Ok(answer.body) } else { Err(answer.status.to_string()) }
         };

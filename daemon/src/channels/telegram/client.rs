@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     channels::{
-        Failure, PartKey,
+        Failure, PartKey, RateHints,
         identity::{Identity, Unidentified},
         kit::{
             http::{Http, Silence, TIMEOUT, base::Base, token::Token},
@@ -48,19 +48,20 @@ impl Client {
         request: Request,
         key: &PartKey,
         kept: &Kept,
+        hints: &mut RateHints,
     ) -> Result<String, Failure> {
         if request.method == REMOVE {
-            return self.remove(request, key).await;
+            return self.remove(request, key, hints).await;
         }
         let (method, then, about) = (request.method.clone(), request.then.clone(), about(&request.body));
-        let result = self.perform(request, kept).await?;
+        let result = self.perform(request, kept, hints).await?;
         let topic = method == "createForumTopic";
-        let id = made(&result, topic, about).map_err(|verdict| self.http.settle(verdict))?;
+        let id = made(&result, topic, about).map_err(|verdict| self.http.settle(verdict, hints))?;
         let Some(mut then) = then else { return Ok(id) };
         if topic {
             then.body.insert("message_thread_id".into(), result["message_thread_id"].clone());
         }
-        match self.perform(*then, kept).await {
+        match self.perform(*then, kept, hints).await {
             Ok(_) => Ok(id),
             // What follows a topic cannot be done without making another one.
             Err(failure) if topic => Err(alone(&id, failure)),
@@ -72,12 +73,17 @@ impl Client {
     }
 
     /// Removes a message.
-    async fn remove(&self, request: Request, key: &PartKey) -> Result<String, Failure> {
+    async fn remove(
+        &self,
+        request: Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<String, Failure> {
         let builder = self.http.client.post(self.address(&request.method)).json(&request.body);
-        let (gone, ended) = match self.ask(builder, TIMEOUT).await {
+        let (gone, ended) = match self.ask(builder, TIMEOUT, hints).await {
             Ok(Ok(_)) => (false, Ok(())),
             Ok(Err(refused)) => {
-                (refused.said.contains("message to delete not found"), Err(self.classify(&refused)))
+                (refused.said.contains("message to delete not found"), Err(self.classify(&refused, hints)))
             }
             Err(silence) => (false, Err(silence.into())),
         };
@@ -85,20 +91,22 @@ impl Client {
     }
 
     /// Performs one request, as it is or as it was planned for what Telegram says to it.
-    async fn perform(&self, mut request: Request, kept: &Kept) -> Result<Value, Failure> {
+    async fn perform(
+        &self,
+        mut request: Request,
+        kept: &Kept,
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
         if let Some(seconds) = request.seconds {
             request.body.insert("until_date".into(), until(seconds)?.into());
         }
         loop {
-            let refused = match self.request(&request, kept).await? {
+            let refused = match self.request(&request, kept, hints).await? {
                 Ok(result) => return Ok(result),
                 Err(refused) => refused,
             };
             let bad = refused.answer.status == 400;
-            if bad
-                && is_unreadable(&refused.said)
-                && let Some(plain) = request.plain.take()
-            {
+            if bad && let Some(plain) = request.plain.take_if(|_| is_unreadable(&refused.said)) {
                 tracing::warn!(
                     said = self.http.words(&refused.said),
                     "Telegram cannot read the markup; it goes without"
@@ -115,31 +123,37 @@ impl Client {
                 // It says already what it shall say.
                 return Ok(Value::Bool(true));
             } else {
-                return Err(self.classify(&refused));
+                return Err(self.classify(&refused, hints));
             }
         }
     }
 
-    async fn request(&self, request: &Request, kept: &Kept) -> Result<Result<Value, Refused>, Failure> {
+    async fn request(
+        &self,
+        request: &Request,
+        kept: &Kept,
+        hints: &mut RateHints,
+    ) -> Result<Result<Value, Refused>, Failure> {
         let builder = self.http.client.post(self.address(&request.method));
         let mut files = Vec::new();
         for file in request.file.iter().chain(&request.album) {
             files.push((file, file.open(kept).await?));
         }
         if files.is_empty() {
-            return Ok(self.ask(builder.json(&request.body), TIMEOUT).await?);
+            return Ok(self.ask(builder.json(&request.body), TIMEOUT, hints).await?);
         }
         let longest = Http::longest(files.iter().map(|(_, bytes)| bytes.size).sum());
         let form = media::form(&request.body, files)?;
-        Ok(self.ask(builder.multipart(form), longest).await?)
+        Ok(self.ask(builder.multipart(form), longest, hints).await?)
     }
 
     async fn ask(
         &self,
         request: RequestBuilder,
         longest: Duration,
+        hints: &mut RateHints,
     ) -> Result<Result<Value, Refused>, Silence> {
-        Ok(result(self.http.ask_within(request, longest).await?))
+        Ok(result(self.http.ask_within(request, longest, hints).await?))
     }
 
     /// Whose address a public name or a basic group's number is.
@@ -148,6 +162,7 @@ impl Client {
     /// `migrate_to_chat_id` (<https://core.telegram.org/bots/api#responseparameters>) with the refusal of what is asked about
     /// its members, such as the bot itself, whose number its token begins with.
     pub(super) async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        let hints = &mut RateHints::default();
         let (method, body) = match address.parse::<i64>() {
             Ok(group) => {
                 let token = self.http.token();
@@ -157,7 +172,7 @@ impl Client {
             Err(_) => ("getChat", json!({ "chat_id": address })),
         };
         let request = self.http.client.post(self.address(method)).json(&body);
-        match self.ask(request, TIMEOUT).await.map_err(Silence::harmless)? {
+        match self.ask(request, TIMEOUT, hints).await.map_err(Silence::harmless)? {
             Ok(member) if member["status"].is_string() => Ok(Identity::new(address)),
             Ok(chat) => match chat["id"].as_i64() {
                 Some(id) => Ok(Identity::new(id.to_string())),
@@ -165,19 +180,20 @@ impl Client {
             },
             Err(refused) => match refused.answer.body["parameters"]["migrate_to_chat_id"].as_i64() {
                 Some(moved) => Ok(Identity::new(moved.to_string())),
-                None => Err(self.classify(&refused).harmless().into()),
+                None => Err(self.classify(&refused, hints).harmless().into()),
             },
         }
     }
 
     /// Who the bot is, or why it cannot send.
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
-        match self.ask(self.http.client.get(self.address("getMe")), TIMEOUT).await {
+        let hints = &mut RateHints::default();
+        match self.ask(self.http.client.get(self.address("getMe")), TIMEOUT, hints).await {
             Ok(Ok(me)) => match me["username"].as_str() {
                 Some(name) => Ok(format!("@{}", self.http.words(name))),
                 None => Err("Telegram does not say whose token this is; check base_url".into()),
             },
-            Ok(Err(refused)) => Err(self.classify(&refused).to_string()),
+            Ok(Err(refused)) => Err(self.classify(&refused, hints).to_string()),
             Err(Silence::NotSent(why) | Silence::Lost(why)) => Err(why),
         }
     }
@@ -186,8 +202,8 @@ impl Client {
         self.base.at(&[&format!("bot{}", self.http.token().expose()), method])
     }
 
-    fn classify(&self, refused: &Refused) -> Failure {
-        self.http.settle(refused.verdict(&self.http.reader()))
+    fn classify(&self, refused: &Refused, hints: &mut RateHints) -> Failure {
+        self.http.settle(refused.verdict(&self.http.reader()), hints)
     }
 }
 

@@ -33,10 +33,11 @@ use self::{
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OperationRequest, OutgoingPart, PartKey,
-    Receiver, Redelivery, Refused, Sender, TargetError,
+    RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Answer, Decode, Reader, Verdict, base::Base, token::Token},
+    sender::fit,
 };
 use crate::{
     files::kept::Kept,
@@ -114,11 +115,6 @@ fn is_token(text: &str) -> bool {
     })
 }
 
-/// The request, if Telegram takes what it names.
-fn fit(request: Request) -> Result<Request, Refused> {
-    target::unfit(&request.body).map_or(Ok(request), |why| Err(Refused(why)))
-}
-
 #[async_trait]
 impl Adapter for Telegram {
     fn capabilities(&self) -> &'static Capabilities {
@@ -160,7 +156,7 @@ impl Sender for Telegram {
     type Request = Request;
 
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
-        fit(request::compose(outgoing, self.link_previews))
+        fit(request::compose(outgoing, self.link_previews), Request::unfit)
     }
 
     fn compose_operation(&self, op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
@@ -176,7 +172,7 @@ impl Sender for Telegram {
                 return Some(Err(Refused(why)));
             }
         }
-        request::compose_operation(op, self.link_previews).map(fit)
+        request::compose_operation(op, self.link_previews).map(|request| fit(request, Request::unfit))
     }
 
     /// An edit without a keyboard takes the message's away
@@ -188,8 +184,13 @@ impl Sender for Telegram {
         edit
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
-        self.client.deliver(request.clone(), key, &self.kept).await.map(Delivered::from)
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
+        self.client.deliver(request.clone(), key, &self.kept, hints).await.map(Delivered::from)
     }
 
     fn redelivery(&self, request: &Request) -> Redelivery {

@@ -13,9 +13,10 @@ use serde_json::{Map, Value, json};
 use super::{
     media::{self, File},
     profile::FORMAT,
+    target,
 };
 use crate::{
-    channels::{OperationRequest, OutgoingPart},
+    channels::{OperationRequest, OutgoingPart, envelope::Fallback},
     message::operation::{Extras, Operation, Poll, Press},
     render::Part,
 };
@@ -47,11 +48,11 @@ pub(super) struct Request {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) album: Vec<File>,
     /// The text or caption without markup, where Telegram cannot read it with markup.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) plain: Option<String>,
+    #[serde(default, skip_serializing_if = "Fallback::is_none")]
+    pub(super) plain: Fallback<String>,
     /// The method for what the first one turns out not to be for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) instead: Option<Instead>,
+    #[serde(default, skip_serializing_if = "Fallback::is_none")]
+    pub(super) instead: Fallback<Instead>,
     /// For how long it holds, in seconds from when it leaves: becomes `until_date`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) seconds: Option<u64>,
@@ -82,11 +83,16 @@ impl Request {
             body,
             file: None,
             album: vec![],
-            plain: None,
-            instead: None,
+            plain: Fallback::default(),
+            instead: Fallback::default(),
             seconds: None,
             then: None,
         }
+    }
+
+    /// What Telegram will not take of it, by what stands in it alone.
+    pub(super) fn unfit(&self) -> Option<String> {
+        target::unfit(&self.body)
     }
 
     /// Whether nobody sees that it was done twice.
@@ -155,9 +161,9 @@ impl Request {
                 // a word of it.
                 let fits = most.is_none_or(|most| part.shown.encode_utf16().count() <= most);
                 self.plain = match part.preview {
-                    _ if fits => Some(part.shown.clone()),
-                    Some(_) => None,
-                    None => Some(part.text.clone()),
+                    _ if fits => Fallback::planned(part.shown.clone()),
+                    Some(_) => Fallback::default(),
+                    None => Fallback::planned(part.text.clone()),
                 };
             }
             None => self.set(name, part.text.as_str()),
@@ -194,7 +200,7 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>, link_previews: bool) -> Reque
             let (method, file) = File::of(attachment);
             let mut request = Request::new(method, chat);
             request.file = Some(file);
-            request.instead = (method == "sendPhoto").then_some(Instead::Document);
+            request.instead = (method == "sendPhoto").then_some(Instead::Document).into();
             request.say("caption", FORMAT.caption_limit, outgoing.part);
             request
         }
@@ -219,7 +225,7 @@ fn album(chat: Value, outgoing: &OutgoingPart<'_>) -> Request {
     let mut request = Request::new("sendMediaGroup", chat);
     request.set("media", items);
     (request.album, request.plain) = (files, caption.plain);
-    request.instead = seen.then_some(Instead::Document);
+    request.instead = seen.then_some(Instead::Document).into();
     request
 }
 
@@ -251,7 +257,7 @@ pub(super) fn compose_operation(op: &OperationRequest<'_>, link_previews: bool) 
             let mut request = text(op.address, op.part?, link_previews);
             request.method = "editMessageText".into();
             request.set("message_id", first(message));
-            request.instead = Some(Instead::Caption);
+            request.instead = Fallback::planned(Instead::Caption);
             request
         }
         Operation::Delete { message } if message.contains(BETWEEN) => {

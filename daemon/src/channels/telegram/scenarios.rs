@@ -9,7 +9,6 @@ use crate::{
         Failure, OperationRequest, OutgoingPart,
         kit::http::{base::Base, token::Token},
         limits::{Allowance, Scope},
-        rate_hints,
         testing::{
             http::{Mock, Reply, body, http},
             sample::{self, Files, key, marked},
@@ -45,10 +44,16 @@ const UNREADABLE: Reply = Reply::Says(
 );
 
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Mock) {
+    let ((sent, _), heard) = deliver_hearing(script).await;
+    (sent, heard)
+}
+
+/// The same, and what was heard of limits.
+async fn deliver_hearing(script: &'static [Reply]) -> ((Result<String, Failure>, Vec<Allowance>), Mock) {
     let mock = Mock::start(script);
     let telegram = telegram(mock.port, Secret::from(TOKEN));
     let request = telegram.composed(&outgoing(&marked("<b>Hello</b>", "Hello")));
-    (telegram.delivered(&request, &key()).await, mock)
+    (telegram.delivered_hearing(&request, &key()).await, mock)
 }
 
 async fn perform(
@@ -135,7 +140,7 @@ async fn telegram_says_when_to_come_back() {
     for (script, seconds) in
         [(&[BODY] as &'static [Reply], 6_775), (&[ABSURD], 7 * 24 * 3600), (&[HEADER], 7)]
     {
-        let ((failure, _), heard) = rate_hints::listening(deliver(script)).await;
+        let ((failure, heard), _) = deliver_hearing(script).await;
         let after = Duration::from_secs(seconds);
         assert!(matches!(&failure, Err(Failure::Wait { after: wait, .. }) if *wait == after), "{failure:?}");
         assert_eq!(heard, [Allowance::none(Scope::Chat, after)]);

@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use crate::channels::{
-    Attempt, Delivered, ErasedSender, Failure, OperationRequest, OutgoingPart, PartKey, Redelivery, Refused,
-    Source,
+    Attempt, Delivered, ErasedSender, Failure, OperationRequest, OutgoingPart, PartKey, RateHints,
+    Redelivery, Refused, Source, limits::Allowance,
 };
 use crate::{
     files::kept::Kept,
@@ -149,14 +149,25 @@ pub(crate) trait AsJson: ErasedSender {
 
     /// What was refused does not leave, for the reason that it was refused for.
     async fn delivered(&self, request: &Value, key: &PartKey) -> Result<String, Failure> {
+        self.delivered_hearing(request, key).await.0
+    }
+
+    /// The same, and what was heard of limits.
+    async fn delivered_hearing(
+        &self,
+        request: &Value,
+        key: &PartKey,
+    ) -> (Result<String, Failure>, Vec<Allowance>) {
         if let Some(why) = self.refusal(request) {
-            return Err(Failure::Permanent(why));
+            return (Err(Failure::Permanent(why)), vec![]);
         }
-        self.read(request).deliver(key).await.map(|delivered| delivered.id)
+        let mut hints = RateHints::default();
+        let sent = self.read(request).deliver(key, &mut hints).await.map(|delivered| delivered.id);
+        (sent, hints.into_allowances())
     }
 
     async fn delivered_in_full(&self, request: &Value, key: &PartKey) -> Result<Delivered, Failure> {
-        self.read(request).deliver(key).await
+        self.read(request).deliver(key, &mut RateHints::default()).await
     }
 
     fn redelivery_of(&self, request: &Value) -> Redelivery {
@@ -172,11 +183,11 @@ pub(crate) trait AsJson: ErasedSender {
     }
 
     async fn position_before(&self, request: &Value) -> Result<Option<String>, Failure> {
-        self.read(request).position().await
+        self.read(request).position(&mut RateHints::default()).await
     }
 
     async fn found(&self, request: &Value, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
-        self.read(request).find(attempt).await
+        self.read(request).find(attempt, &mut RateHints::default()).await
     }
 }
 

@@ -26,7 +26,7 @@ use self::{
     signature::{MAX_OLD_SECRETS, Secrets},
 };
 use super::{
-    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
+    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
@@ -137,7 +137,8 @@ impl Adapter for Webhook {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        match self.http.ask_status(self.http.client.head(self.url.at(&[]))).await {
+        let hints = &mut RateHints::default();
+        match self.http.ask_status(self.http.client.head(self.url.at(&[])), hints).await {
             Err(Silence::NotSent(why) | Silence::Lost(why)) => Err(NotReady(why)),
             Ok(answer) if matches!(answer.status.as_u16(), 404 | 410) => Ok(format!(
                 "somebody answers at {}, but {} where nothing is posted: whether it takes messages, only one shows",
@@ -173,16 +174,22 @@ impl Sender for Webhook {
         })
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let (body, time) = (json!(request).to_string(), jiff::Timestamp::now().as_second());
         let signature = self.secrets.sign(&key.0, time, &body);
         let signature =
             signature.map_err(|why| Failure::Permanent(format!("the webhook's secret: {why}")))?;
         let builder = self.http.client.post(self.url.at(&[])).header("Content-Type", "application/json");
         let builder = builder.header("webhook-id", &key.0).header("webhook-timestamp", time);
-        let answer = self.http.ask_status(builder.header("webhook-signature", signature).body(body)).await?;
+        let answer =
+            self.http.ask_status(builder.header("webhook-signature", signature).body(body), hints).await?;
         let id = decode(&self.http.reader(), &answer, |words| self.secrets.masked(words));
-        Ok(id.map_err(|verdict| self.http.settle(verdict))?.unwrap_or_else(|| key.0.clone()).into())
+        Ok(id.map_err(|verdict| self.http.settle(verdict, hints))?.unwrap_or_else(|| key.0.clone()).into())
     }
 
     fn redelivery(&self, _: &Request) -> Redelivery {

@@ -14,7 +14,7 @@ use super::{
     target::{MessageId, is_user},
 };
 use crate::{
-    channels::{OperationRequest, OutgoingPart, Refused, twice},
+    channels::{OperationRequest, OutgoingPart, Refused, envelope::Fallback, twice},
     message::{
         attachment::Attachment,
         operation::{Button, Operation, Press},
@@ -58,16 +58,16 @@ pub(super) struct Request {
     /// The message.
     pub(super) message: Value,
     /// The same as the account's template, outside of the 24 hours.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) outside_window: Option<Value>,
+    #[serde(default, skip_serializing_if = "Fallback::is_none")]
+    pub(super) outside_window: Fallback<Value>,
     /// The same by the Evolution API, if the Cloud API turns out not to be ready.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(super) otherwise: Option<Box<super::request::Request>>,
+    #[serde(default, skip_serializing_if = "Fallback::is_none")]
+    pub(super) otherwise: Fallback<Box<super::request::Request>>,
 }
 
 impl Request {
     fn new(message: Value) -> Self {
-        Self { message, outside_window: None, otherwise: None }
+        Self { message, outside_window: Fallback::default(), otherwise: Fallback::default() }
     }
 
     /// Whether it reacts to a message, so that no new one comes to be.
@@ -126,7 +126,7 @@ pub(super) fn compose(
     if let Some(template) = template.filter(|_| outgoing.files.is_empty() && buttons.is_empty())
         && let Some(instead) = templated(outgoing, template)
     {
-        request.outside_window = Some(instead);
+        request.outside_window = Fallback::planned(instead);
     }
     Ok(request)
 }

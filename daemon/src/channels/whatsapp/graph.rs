@@ -25,9 +25,8 @@ use super::{
 };
 use crate::{
     channels::{
-        Failure, PartKey,
+        Failure, PartKey, RateHints,
         kit::http::{Answer, Http, Silence, base::Base, token::Token},
-        rate_hints,
     },
     files::kept::Kept,
     message::attachment::referred,
@@ -119,14 +118,14 @@ impl Graph {
         if self.is_ready() || !self.is_due() {
             return;
         }
+        // What it says of limits is heard by nobody: it is not the limit of whatever is being delivered.
         let ask = async {
             // The first refusal may be what makes a token that was replaced be read.
             if self.who_am_i().await.is_err() {
                 let _ = self.who_am_i().await;
             }
         };
-        // What it says of limits is not the limit of whatever is being delivered.
-        let _ = tokio::time::timeout(ASKED_WITHIN, rate_hints::listening(ask)).await;
+        let _ = tokio::time::timeout(ASKED_WITHIN, ask).await;
     }
 
     /// Whether it was not asked for long enough; notes that it is now.
@@ -140,27 +139,40 @@ impl Graph {
     }
 
     /// Performs a request, and the one that may stand in for it; the message's id.
-    pub(super) async fn send(&self, request: &Request, key: &PartKey, kept: &Kept) -> Result<String, Unsent> {
-        let instead = request.outside_window.as_ref();
-        let unsent = |answer: Answer| match self.classify(&answer) {
-            // A token that has been replaced is worth another try.
-            failure @ Failure::Permanent(_) if meaning(&answer).is_not_ready() => Unsent::NotReady(failure),
-            failure => Unsent::Failed(failure),
-        };
+    pub(super) async fn send(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        kept: &Kept,
+        hints: &mut RateHints,
+    ) -> Result<String, Unsent> {
+        let instead = request.outside_window.get();
         if self.is_outside(key) {
             let Some(instead) = instead else {
                 return Err(Failure::Permanent(format!("the Cloud API refused it: {WINDOW_HINT}")).into());
             };
-            return self.post(instead.clone(), key).await?.map_err(unsent);
+            return self
+                .post(instead.clone(), key, hints)
+                .await?
+                .map_err(|answer| self.unsent(&answer, hints));
         }
         let mut message = request.message.clone();
-        self.hand_over(&mut message, kept).await?;
-        match (self.post(message, key).await?, instead) {
+        self.hand_over(&mut message, kept, hints).await?;
+        match (self.post(message, key, hints).await?, instead) {
             (Ok(id), _) => Ok(id),
             (Err(answer), Some(instead)) if code(&answer) == OUTSIDE_WINDOW => {
-                self.post(instead.clone(), key).await?.map_err(unsent)
+                self.post(instead.clone(), key, hints).await?.map_err(|answer| self.unsent(&answer, hints))
             }
-            (Err(answer), _) => Err(unsent(answer)),
+            (Err(answer), _) => Err(self.unsent(&answer, hints)),
+        }
+    }
+
+    /// What an answer that says no means for the message.
+    fn unsent(&self, answer: &Answer, hints: &mut RateHints) -> Unsent {
+        match self.classify(answer, hints) {
+            // A token that has been replaced is worth another try.
+            failure @ Failure::Permanent(_) if meaning(answer).is_not_ready() => Unsent::NotReady(failure),
+            failure => Unsent::Failed(failure),
         }
     }
 
@@ -182,19 +194,24 @@ impl Graph {
     }
 
     /// Posts a message: its id, or the answer that said no.
-    async fn post(&self, mut message: Value, key: &PartKey) -> Result<Result<String, Answer>, Unsent> {
+    async fn post(
+        &self,
+        mut message: Value,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Result<String, Answer>, Unsent> {
         message["biz_opaque_callback_data"] = json!(key.0);
         let request = self.http.client.post(self.url.at(&[&self.number, "messages"])).json(&message);
-        let answer = self.ask(request).await?;
+        let answer = self.ask(request, hints).await?;
         if !answer.status.is_success() {
             return Ok(Err(answer));
         }
         self.ready.store(true, Ordering::Relaxed);
-        Ok(Ok(sent(&answer.body).map_err(|verdict| self.http.settle(verdict))?))
+        Ok(Ok(sent(&answer.body).map_err(|verdict| self.http.settle(verdict, hints))?))
     }
 
-    async fn ask(&self, request: RequestBuilder) -> Result<Answer, Silence> {
-        let asked = self.http.ask(request.bearer_auth(self.http.token().expose())).await;
+    async fn ask(&self, request: RequestBuilder, hints: &mut RateHints) -> Result<Answer, Silence> {
+        let asked = self.http.ask(request.bearer_auth(self.http.token().expose()), hints).await;
         if matches!(asked, Err(Silence::NotSent(_))) {
             self.ready.store(false, Ordering::Relaxed);
         }
@@ -204,7 +221,7 @@ impl Graph {
     /// Uploads the file of a message, if it has one, and puts its id in.
     ///
     /// <https://developers.facebook.com/docs/whatsapp/cloud-api/reference/media#upload-media>
-    async fn hand_over(&self, message: &mut Value, kept: &Kept) -> Result<(), Unsent> {
+    async fn hand_over(&self, message: &mut Value, kept: &Kept, hints: &mut RateHints) -> Result<(), Unsent> {
         let broken = || Failure::Permanent("the stored message names its file by no hash".into());
         let Some(file) = message.as_object_mut().and_then(|message| message.remove("file")) else {
             return Ok(());
@@ -226,12 +243,13 @@ impl Graph {
         let request = self.http.client.post(self.url.at(&[&self.number, "media"])).multipart(form);
         let request = request.bearer_auth(self.http.token().expose());
         // It is in no conversation, whether it arrived or not.
-        let answer = self.http.ask_within(request, longest).await.map_err(|silence| match silence {
-            Silence::NotSent(_) => Unsent::NotReady(silence.harmless()),
-            Silence::Lost(_) => Unsent::Failed(silence.harmless()),
-        })?;
+        let answer =
+            self.http.ask_within(request, longest, hints).await.map_err(|silence| match silence {
+                Silence::NotSent(_) => Unsent::NotReady(silence.harmless()),
+                Silence::Lost(_) => Unsent::Failed(silence.harmless()),
+            })?;
         if !answer.status.is_success() {
-            let failure = self.classify(&answer).harmless();
+            let failure = self.classify(&answer, hints).harmless();
             return Err(if meaning(&answer).is_not_ready() {
                 Unsent::NotReady(failure)
             } else {
@@ -246,11 +264,11 @@ impl Graph {
     }
 
     /// What an answer that says no means for the message, and for the number.
-    fn classify(&self, answer: &Answer) -> Failure {
+    fn classify(&self, answer: &Answer, hints: &mut RateHints) -> Failure {
         if meaning(answer).is_not_ready() {
             self.ready.store(false, Ordering::Relaxed);
         }
-        self.http.settle(verdict(&self.http.reader(), answer))
+        self.http.settle(verdict(&self.http.reader(), answer), hints)
     }
 
     /// The number, or why it cannot send.
@@ -258,16 +276,17 @@ impl Graph {
     /// <https://developers.facebook.com/docs/whatsapp/business-management-api/manage-phone-numbers>, and whether anything
     /// above the number forbids it: <https://developers.facebook.com/docs/whatsapp/cloud-api/health-status>.
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
+        let hints = &mut RateHints::default();
         let mut url = self.url.at(&[&self.number]);
         url.query_pairs_mut()
             .append_pair("fields", "display_phone_number,verified_name,status,health_status");
-        let answer = match self.ask(self.http.client.get(url)).await {
+        let answer = match self.ask(self.http.client.get(url), hints).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
             self.ready.store(false, Ordering::Relaxed);
-            return Err(self.classify(&answer).to_string());
+            return Err(self.classify(&answer, hints).to_string());
         }
         let blocked = answer.body["health_status"]["can_send_message"] == "BLOCKED";
         let status = match answer.body["status"].as_str().unwrap_or("CONNECTED") {

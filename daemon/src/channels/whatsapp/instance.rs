@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use self::chats::Chats;
 use crate::{
     channels::{
-        Failure,
+        Failure, RateHints,
         kit::{
             history::History,
             http::{Answer, Http, Silence, TIMEOUT, base::Base, token::Token},
@@ -62,7 +62,12 @@ impl Instance {
     }
 
     /// Performs a request; the id of the message that it made.
-    pub(super) async fn send(&self, request: &Request, kept: &Kept) -> Result<String, Failure> {
+    pub(super) async fn send(
+        &self,
+        request: &Request,
+        kept: &Kept,
+        hints: &mut RateHints,
+    ) -> Result<String, Failure> {
         let broken = || Failure::Permanent("the stored request cannot be sent".into());
         let Request { path, body, .. } = request;
         let method = if request.is_removal() { Method::DELETE } else { Method::POST };
@@ -75,7 +80,7 @@ impl Instance {
                     if let Some(jid) = body.pointer_mut(place)
                         && let Some(written) = jid.as_str()
                     {
-                        *jid = json!(self.chat(written).await?);
+                        *jid = json!(self.chat(written, hints).await?);
                     }
                 }
                 (builder.json(&body), TIMEOUT)
@@ -87,11 +92,11 @@ impl Instance {
                 (builder.multipart(form(&body, place, file).ok_or_else(broken)?), longest)
             }
         };
-        let answer = self.http.ask_within(builder, longest).await?;
+        let answer = self.http.ask_within(builder, longest, hints).await?;
         // What was acted on, where there is such a thing.
         let acted_on = body["id"].as_str().or(body["key"]["id"].as_str());
         let id = refusals::decode(&self.http.reader(), path, acted_on, &answer);
-        let id = id.map_err(|verdict| self.http.settle(verdict));
+        let id = id.map_err(|verdict| self.http.settle(verdict, hints));
         if let (true, Some(number), Some(jid)) =
             (answer.status.is_success(), body["number"].as_str(), answer.body["key"]["remoteJid"].as_str())
         {
@@ -103,7 +108,7 @@ impl Instance {
     /// How the conversation that a request names is called there: as an answer said, or as it says when it is asked where the
     /// number may be spelled otherwise (`POST /chat/whatsappNumbers`, `whatsappNumber` in `whatsapp.baileys.service.ts`: what
     /// sending itself asks first).
-    async fn chat(&self, jid: &str) -> Result<String, Failure> {
+    async fn chat(&self, jid: &str, hints: &mut RateHints) -> Result<String, Failure> {
         let Some(number) = jid.strip_suffix(PERSON) else { return Ok(jid.to_owned()) };
         if let Some(known) = self.chats.of(number) {
             return Ok(known);
@@ -113,9 +118,9 @@ impl Instance {
         }
         let path = "chat/whatsappNumbers";
         let request = self.request(Method::POST, path).json(&json!({ "numbers": [number] }));
-        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        let answer = self.http.ask(request, hints).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
-            return Err(self.classify(path, &answer).harmless());
+            return Err(self.classify(path, &answer, hints).harmless());
         }
         let found = &answer.body[0];
         match found["jid"].as_str().filter(|_| found["exists"] == true) {
@@ -132,21 +137,22 @@ impl Instance {
         self.http.client.request(method, self.url.at(&segments)).header("apikey", self.http.token().expose())
     }
 
-    fn classify(&self, path: &str, answer: &Answer) -> Failure {
-        self.http.settle(refusals::verdict(&self.http.reader(), path, answer))
+    fn classify(&self, path: &str, answer: &Answer, hints: &mut RateHints) -> Failure {
+        self.http.settle(refusals::verdict(&self.http.reader(), path, answer), hints)
     }
 
     /// The instance, or why it cannot send.
     ///
     /// <https://doc.evolution-api.com/v2/api-reference/instance-controller/connection-state>
     pub(super) async fn who_am_i(&self) -> Result<String, String> {
+        let hints = &mut RateHints::default();
         let path = "instance/connectionState";
-        let answer = match self.http.ask(self.request(Method::GET, path)).await {
+        let answer = match self.http.ask(self.request(Method::GET, path), hints).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
-            return Err(self.classify(path, &answer).to_string());
+            return Err(self.classify(path, &answer, hints).to_string());
         }
         match answer.body["instance"]["state"].as_str() {
             Some("open") => Ok(format!("instance {}", self.name)),

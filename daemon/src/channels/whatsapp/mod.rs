@@ -39,7 +39,7 @@ use self::{
 };
 use super::{
     Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest,
-    OutgoingPart, PartKey, Receiver, Redelivery, Refused, Sender, TargetError,
+    OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
     capabilities::DeliveryMode,
@@ -283,16 +283,21 @@ impl Sender for WhatsApp {
         request::compose_operation(self.ways(), op)
     }
 
-    async fn deliver(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
         let gone =
             || Failure::Permanent("the account no longer has the way that this message was to go".into());
         match request {
             Request::Cloud(first) => {
-                let sent = self.graph.as_ref().ok_or_else(gone)?.send(first, key, &self.kept).await;
+                let sent = self.graph.as_ref().ok_or_else(gone)?.send(first, key, &self.kept, hints).await;
                 let sent = match (sent, &self.instance, request.by_evolution()) {
                     (Err(Unsent::NotReady(why)), Some(instance), Some(second)) => {
                         tracing::info!(%why, "the Cloud API is not ready: the message goes by the Evolution API");
-                        return instance.send(second, &self.kept).await.map(Delivered::from);
+                        return instance.send(second, &self.kept, hints).await.map(Delivered::from);
                     }
                     (sent, ..) => sent?,
                 };
@@ -305,7 +310,7 @@ impl Sender for WhatsApp {
                     graph.look_again().await;
                 }
                 let instance = self.instance.as_ref().ok_or_else(gone)?;
-                instance.send(request, &self.kept).await.map(Delivered::from)
+                instance.send(request, &self.kept, hints).await.map(Delivered::from)
             }
         }
     }
@@ -313,7 +318,7 @@ impl Sender for WhatsApp {
     fn route(&self, request: &Request) -> Option<&'static str> {
         let hybrid = self.capabilities().mode == DeliveryMode::Hybrid;
         let Request::Cloud(request) = request else { return hybrid.then_some("by the Evolution API") };
-        match (hybrid, request.otherwise.is_some(), request.outside_window.is_some()) {
+        match (hybrid, request.otherwise.get().is_some(), request.outside_window.get().is_some()) {
             (true, true, true) => {
                 Some("by the Cloud API, as its template outside the 24 hours, or else the Evolution API")
             }
@@ -337,9 +342,14 @@ impl Sender for WhatsApp {
         }
     }
 
-    async fn find(&self, request: &Request, attempt: &Attempt<'_>) -> Result<Option<String>, Failure> {
+    async fn find(
+        &self,
+        request: &Request,
+        attempt: &Attempt<'_>,
+        hints: &mut RateHints,
+    ) -> Result<Option<String>, Failure> {
         match (&self.instance, request.by_evolution()) {
-            (Some(instance), Some(request)) => instance.find(request, attempt.left).await,
+            (Some(instance), Some(request)) => instance.find(request, attempt.left, hints).await,
             _ => Ok(None),
         }
     }

@@ -11,7 +11,7 @@ use super::{
     target::{MessageId, is_user},
 };
 use crate::{
-    channels::{OperationRequest, OutgoingPart, Refused},
+    channels::{OperationRequest, OutgoingPart, Refused, envelope::Fallback},
     message::operation::Operation,
 };
 
@@ -34,7 +34,7 @@ impl Request {
     pub(super) fn by_evolution(&self) -> Option<&evolution::Request> {
         match self {
             Self::Evolution(request) => Some(request),
-            Self::Cloud(cloud::Request { otherwise, .. }) => otherwise.as_deref()?.by_evolution(),
+            Self::Cloud(cloud::Request { otherwise, .. }) => otherwise.get()?.by_evolution(),
         }
     }
 }
@@ -91,7 +91,7 @@ pub(super) fn compose(
                 && ways.evolution
                 && let Ok(otherwise) = evolution::compose(outgoing, previews)
             {
-                request.otherwise = Some(Box::new(Request::Evolution(otherwise)));
+                request.otherwise = Fallback::planned(Box::new(Request::Evolution(otherwise)));
             }
             Ok(Request::Cloud(request))
         }
@@ -130,5 +130,36 @@ pub(super) fn compose_operation(ways: Routes, op: &OperationRequest<'_>) -> Opti
         Ok(Route::Cloud) => Some(cloud::compose_operation(op)?.map(Request::Cloud)),
         Ok(Route::Evolution) => Some(evolution::compose_operation(op)?.map(Request::Evolution)),
         Err(refused) => Some(Err(refused)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_earlier_releases_planned_for_a_refusal_is_read_and_keeps_its_bytes() {
+        for (row, template, second) in [
+            (r#"{"way":"cloud","message":{"to":"+49151","type":"text"}}"#, false, false),
+            (
+                r#"{"way":"cloud","message":{"to":"+49151","type":"text"},"outside_window":{"to":"+49151","type":"template"}}"#,
+                true,
+                false,
+            ),
+            (
+                r#"{"way":"cloud","message":{"to":"+49151","type":"text"},"outside_window":{"to":"+49151","type":"template"},"otherwise":{"way":"evolution","path":"message/sendText","body":{"number":"+49151"}}}"#,
+                true,
+                true,
+            ),
+        ] {
+            let row: Value = serde_json::from_str(row).unwrap();
+            let request = Request::deserialize(&row).unwrap();
+            assert_eq!(json!(request).to_string(), row.to_string());
+            assert_eq!(request.by_evolution().is_some(), second);
+            let Request::Cloud(request) = request else { panic!("{row}") };
+            assert_eq!(request.outside_window.get(), template.then_some(&row["outside_window"]));
+        }
     }
 }

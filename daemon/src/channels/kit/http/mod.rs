@@ -24,7 +24,7 @@ use self::token::Token;
 use crate::channels::{
     Failure,
     limits::{Allowance, Scope},
-    rate_hints,
+    rate_hints::RateHints,
 };
 use crate::{cause::innermost, files::kept::Checked, settings::secret::Secret};
 
@@ -124,12 +124,12 @@ impl Http {
 
     /// What a verdict means for the part, and what is to be done about it at once: a limit is noted, a refused token is read
     /// anew.
-    pub fn settle(&self, verdict: Verdict) -> Failure {
+    pub fn settle(&self, verdict: Verdict, hints: &mut RateHints) -> Failure {
         match verdict {
             Verdict::Retry(why) => Failure::Retry(why),
             Verdict::Wait { by, after, why } => {
                 if let Some(by) = by {
-                    rate_hints::note(Allowance::none(by, after));
+                    hints.note(Allowance::none(by, after));
                 }
                 Failure::Wait { after, why }
             }
@@ -140,8 +140,8 @@ impl Http {
     }
 
     /// What an answer means that says no, by its status alone: see [`Reader::classify`].
-    pub fn classify(&self, answer: &Answer, said: &str, by: Scope) -> Failure {
-        self.settle(self.reader().classify(answer, said, by))
+    pub fn classify(&self, answer: &Answer, said: &str, by: Scope, hints: &mut RateHints) -> Failure {
+        self.settle(self.reader().classify(answer, said, by), hints)
     }
 
     /// What it means that the platform refuses the token: a new one may have been put in its place.
@@ -165,29 +165,38 @@ impl Http {
         tokio::fs::File::from_std(file.file).into()
     }
 
-    /// Performs a request, and notes what its answer says of limits.
+    /// Performs a request, and notes in `hints` what its answer says of limits.
     ///
     /// # Errors
     /// There was no answer, or one that says yes and cannot be read.
-    pub async fn ask(&self, request: RequestBuilder) -> Result<Answer, Silence> {
-        self.ask_within(request, TIMEOUT).await
+    pub async fn ask(&self, request: RequestBuilder, hints: &mut RateHints) -> Result<Answer, Silence> {
+        self.ask_within(request, TIMEOUT, hints).await
     }
 
     /// The same where the status alone is the answer: a yes with a body that is no JSON is a yes, and its body is null.
     ///
     /// # Errors
     /// There was no answer.
-    pub async fn ask_status(&self, request: RequestBuilder) -> Result<Answer, Silence> {
-        self.perform(request, TIMEOUT, |_| Ok(Value::Null)).await
+    pub async fn ask_status(
+        &self,
+        request: RequestBuilder,
+        hints: &mut RateHints,
+    ) -> Result<Answer, Silence> {
+        self.perform(request, TIMEOUT, |_| Ok(Value::Null), hints).await
     }
 
     /// The same for a request that may take this long, such as one that brings a file.
     ///
     /// # Errors
     /// As those of [`ask`](Self::ask).
-    pub async fn ask_within(&self, request: RequestBuilder, longest: Duration) -> Result<Answer, Silence> {
+    pub async fn ask_within(
+        &self,
+        request: RequestBuilder,
+        longest: Duration,
+        hints: &mut RateHints,
+    ) -> Result<Answer, Silence> {
         let unread = |_| Err(Silence::Lost(format!("{}'s answer is no JSON", self.platform)));
-        self.perform(request, longest, unread).await
+        self.perform(request, longest, unread, hints).await
     }
 
     /// Performs a request; `unread` says what a yes is whose body is no JSON.
@@ -196,12 +205,13 @@ impl Http {
         request: RequestBuilder,
         longest: Duration,
         unread: impl FnOnce(serde_json::Error) -> Result<Value, Silence>,
+        hints: &mut RateHints,
     ) -> Result<Answer, Silence> {
         let response = request.timeout(longest).send().await.map_err(|error| self.silence(error))?;
         let (status, now) = (response.status(), SystemTime::now());
         let limited = status == StatusCode::TOO_MANY_REQUESTS;
         let retry_after = quota::retry_after(response.headers(), limited, now);
-        quota::allowances(response.headers(), limited, now).into_iter().for_each(rate_hints::note);
+        quota::allowances(response.headers(), limited, now).into_iter().for_each(|said| hints.note(said));
         let bytes = match self.read(response).await {
             Ok(bytes) => bytes,
             Err(why) if status.is_success() => return Err(Silence::Lost(self.words(&why))),
@@ -257,7 +267,9 @@ mod tests {
     async fn asked(script: &'static [Reply]) -> (Result<Answer, Silence>, Vec<Allowance>) {
         let port = Mock::start(script).port;
         let http = Http::new(mock::http(), "the platform", Secret::from("hush"));
-        rate_hints::listening(http.ask(http.client.get(format!("http://127.0.0.1:{port}/")))).await
+        let mut hints = RateHints::default();
+        let answer = http.ask(http.client.get(format!("http://127.0.0.1:{port}/")), &mut hints).await;
+        (answer, hints.into_allowances())
     }
 
     #[tokio::test]
@@ -313,7 +325,7 @@ mod tests {
             "http://[::not-an-address/botold-secret".into(),
             "mailto:botold-secret".into(),
         ] {
-            let silence = http.ask(http.client.get(&url)).await.unwrap_err();
+            let silence = http.ask(http.client.get(&url), &mut RateHints::default()).await.unwrap_err();
             assert!(!format!("{silence:?}").contains("old-secret"), "{url}: {silence:?}");
         }
     }
@@ -323,8 +335,10 @@ mod tests {
         let judged = async |status, headers, body| {
             let port = Mock::start(&[Reply::Says(status, headers, body)]).port;
             let http = Http::new(mock::http(), "the platform", Secret::from("hush"));
-            let answer = http.ask(http.client.post(format!("http://127.0.0.1:{port}/"))).await.unwrap();
-            http.classify(&answer, "no", Scope::Chat)
+            let hints = &mut RateHints::default();
+            let request = http.client.post(format!("http://127.0.0.1:{port}/"));
+            let answer = http.ask(request, hints).await.unwrap();
+            http.classify(&answer, "no", Scope::Chat, hints)
         };
         for (status, body) in [(408, ""), (503, r#"{"error":"in maintenance"}"#)] {
             let failure = judged(status, "", body).await;
@@ -349,7 +363,8 @@ mod tests {
         let url = format!("http://{}/", port.local_addr().unwrap());
         let http = Http::new(mock::http(), "the platform", Secret::from("hush"));
         // It is connected, and nobody answers.
-        let lost = http.ask_within(http.client.get(url), Duration::from_millis(50)).await;
+        let (brief, hints) = (Duration::from_millis(50), &mut RateHints::default());
+        let lost = http.ask_within(http.client.get(url), brief, hints).await;
         assert!(matches!(lost, Err(Silence::Lost(_))), "{lost:?}");
     }
 

@@ -271,3 +271,33 @@ fn a_stored_request_reads_back_and_another_is_refused() {
     assert!(Request::deserialize(&json!({"method": "sendMessage"})).is_err());
     assert!(Request::deserialize(&json!({"method": "x", "body": {}, "more": 1})).is_err());
 }
+
+#[test]
+fn what_earlier_releases_planned_for_a_refusal_is_read_and_keeps_its_bytes() {
+    for (row, plain, instead) in [
+        (r#"{"method":"sendMessage","body":{"chat_id":1,"text":"a"}}"#, None, None),
+        (
+            r#"{"method":"sendMessage","body":{"chat_id":1,"text":"<b>a</b>","parse_mode":"HTML"},"plain":"a"}"#,
+            Some("a"),
+            None,
+        ),
+        (
+            r#"{"method":"sendPhoto","body":{"chat_id":1,"caption":"<i>a</i>"},"file":{"field":"photo","source":"attachment:07","name":"a.png","kind":"image/png"},"plain":"a","instead":"document"}"#,
+            Some("a"),
+            Some(Instead::Document),
+        ),
+        (
+            r#"{"method":"editMessageText","body":{"chat_id":1,"text":"a","message_id":5},"instead":"caption"}"#,
+            None,
+            Some(Instead::Caption),
+        ),
+    ] {
+        let row: Value = serde_json::from_str(row).unwrap();
+        let request = Request::deserialize(&row).unwrap();
+        assert_eq!(
+            (request.plain.get().map(String::as_str), request.instead.get()),
+            (plain, instead.as_ref())
+        );
+        assert_eq!(json!(request).to_string(), row.to_string());
+    }
+}

@@ -4,7 +4,7 @@ use reqwest::RequestBuilder;
 
 use super::request::Request;
 use crate::channels::{
-    Failure, NotReady,
+    Failure, NotReady, RateHints,
     kit::http::{Answer, Http, Reader, Silence, Verdict, base::Base, token::Token},
     limits::Scope,
 };
@@ -20,24 +20,26 @@ impl Client {
         Self { http: Http::new(client, "skeleton", token), url }
     }
 
-    async fn ask(&self, request: RequestBuilder) -> Result<Answer, Silence> {
-        self.http.ask(request.bearer_auth(self.http.token().expose())).await
+    async fn ask(&self, request: RequestBuilder, hints: &mut RateHints) -> Result<Answer, Silence> {
+        self.http.ask(request.bearer_auth(self.http.token().expose()), hints).await
     }
 
     /// Sends a message; its id.
-    pub(super) async fn send(&self, request: &Request) -> Result<String, Failure> {
-        let answer = self.ask(self.http.client.post(self.url.at(&["messages"])).json(request)).await?;
-        sent(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict))
+    pub(super) async fn send(&self, request: &Request, hints: &mut RateHints) -> Result<String, Failure> {
+        let answer = self.ask(self.http.client.post(self.url.at(&["messages"])).json(request), hints).await?;
+        sent(&self.http.reader(), &answer).map_err(|verdict| self.http.settle(verdict, hints))
     }
 
     /// As whom the token speaks.
     pub(super) async fn ready(&self) -> Result<String, NotReady> {
-        let answer = match self.ask(self.http.client.get(self.url.at(&["me"]))).await {
+        // What it says of limits here is of no delivery.
+        let hints = &mut RateHints::default();
+        let answer = match self.ask(self.http.client.get(self.url.at(&["me"])), hints).await {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(NotReady(why)),
         };
         if let Some(verdict) = refused(&self.http.reader(), &answer) {
-            return Err(NotReady(self.http.settle(verdict).to_string()));
+            return Err(NotReady(self.http.settle(verdict, hints).to_string()));
         }
         match answer.body["name"].as_str() {
             Some(name) => {

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use self::{client::Client, profile::CAPABILITIES, request::Request};
 use crate::{
     channels::{
-        Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, Receiver,
-        Refused, Sender, TargetError,
+        Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints,
+        Receiver, Refused, Sender, TargetError,
         account::{OpenError, Opening},
         identity::Spelling,
         kit::http::{Decode, base::Base, token::Token},
@@ -81,8 +81,13 @@ impl Sender for Skeleton {
         Ok(request::compose(outgoing))
     }
 
-    async fn deliver(&self, request: &Request, _: &PartKey) -> Result<Delivered, Failure> {
-        self.client.send(request).await.map(Into::into)
+    async fn deliver(
+        &self,
+        request: &Request,
+        _: &PartKey,
+        hints: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
+        self.client.send(request, hints).await.map(Into::into)
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::Instance;
 use crate::channels::{
-    Failure, Located,
+    Failure, Located, RateHints,
     kit::{history::since, http::Silence},
     whatsapp::{evolution::Request, target::jid},
 };
@@ -26,13 +26,14 @@ impl Instance {
         &self,
         request: &Request,
         left: i64,
+        hints: &mut RateHints,
     ) -> Result<Option<String>, Failure> {
         let (to, text) = (request.body["number"].as_str(), request.body["text"].as_str());
-        let to = self.chat(&jid(to.unwrap_or_default())).await.map_err(Failure::harmless)?;
+        let to = self.chat(&jid(to.unwrap_or_default()), hints).await.map_err(Failure::harmless)?;
         let (text, since) = (text.unwrap_or_default(), since(left).as_second());
         let patience = self.history.patience();
         loop {
-            match self.look(&to, text, since).await {
+            match self.look(&to, text, since, hints).await {
                 Ok(None) if patience.again().await => {}
                 Ok(found) => {
                     found.iter().for_each(|id| self.history.remember(id));
@@ -51,13 +52,14 @@ impl Instance {
         address: &str,
         message: &str,
     ) -> Result<Located, Failure> {
-        let to = self.chat(&jid(address)).await.map_err(Failure::harmless)?;
+        let hints = &mut RateHints::default();
+        let to = self.chat(&jid(address), hints).await.map_err(Failure::harmless)?;
         let path = "chat/findMessages";
         let query = json!({ "where": { "key": { "id": message } }, "page": 1, "offset": PAGE });
         let request = self.request(Method::POST, path).json(&query);
-        let answer = self.http.ask(request).await.map_err(Silence::harmless)?;
+        let answer = self.http.ask(request, hints).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {
-            return Err(self.classify(path, &answer).harmless());
+            return Err(self.classify(path, &answer, hints).harmless());
         }
         let records = answer.body["messages"]["records"].as_array().map_or(&[][..], Vec::as_slice);
         // Whatever it makes of the question, another message is not this one.
@@ -72,14 +74,20 @@ impl Instance {
     }
 
     /// A message of ours to `to` that says `text`, not older than `since`, in seconds since 1970.
-    async fn look(&self, to: &str, text: &str, since: i64) -> Result<Option<String>, Failure> {
+    async fn look(
+        &self,
+        to: &str,
+        text: &str,
+        since: i64,
+        hints: &mut RateHints,
+    ) -> Result<Option<String>, Failure> {
         for page in 1..=MESSAGES / PAGE {
-            let records = match self.page(to, page, PAGE).await {
+            let records = match self.page(to, page, PAGE, hints).await {
                 Ok(records) => records,
                 Err(Failure::Unknown(_)) => {
                     let mut each = Vec::new();
                     for one in (page - 1) * PAGE + 1..=page * PAGE {
-                        each.extend(self.page(to, one, 1).await?);
+                        each.extend(self.page(to, one, 1, hints).await?);
                     }
                     each
                 }
@@ -98,11 +106,17 @@ impl Instance {
 
     /// A page of the conversation's messages, the latest first (`messageValidateSchema`; `fetchMessages`,
     /// `src/api/services/channel.service.ts`, where `offset` is how many).
-    async fn page(&self, to: &str, page: usize, length: usize) -> Result<Vec<Value>, Failure> {
+    async fn page(
+        &self,
+        to: &str,
+        page: usize,
+        length: usize,
+        hints: &mut RateHints,
+    ) -> Result<Vec<Value>, Failure> {
         let path = "chat/findMessages";
         let query = json!({ "where": { "key": { "remoteJid": to, "fromMe": true } }, "page": page, "offset": length });
         let mut answer =
-            self.http.ask(self.request(Method::POST, path).json(&query)).await.map_err(|silence| {
+            self.http.ask(self.request(Method::POST, path).json(&query), hints).await.map_err(|silence| {
                 match silence {
                     // There was an answer, or none: it may be that it was too long.
                     Silence::Lost(why) => Failure::Unknown(why),
@@ -110,7 +124,7 @@ impl Instance {
                 }
             })?;
         if !answer.status.is_success() {
-            return Err(self.classify(path, &answer).harmless());
+            return Err(self.classify(path, &answer, hints).harmless());
         }
         match answer.body.pointer_mut("/messages/records").map(Value::take) {
             Some(Value::Array(records)) => Ok(records),
