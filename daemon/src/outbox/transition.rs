@@ -1,6 +1,6 @@
 //! Every change of a message after it was accepted.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 use serde_json::{Value, json};
 
 use super::{
@@ -159,6 +159,12 @@ pub(crate) fn apply_to(
         &Entry { actor: change.by, event: audit::Event::Message(state), message: Some(&after.id), detail },
     )?;
     Ok(after)
+}
+
+/// Whether a message was ever let out to its lane.
+pub(super) fn is_released(db: &Connection, seq: i64) -> Result<bool, StoreError> {
+    let sql = "SELECT released IS NOT NULL FROM messages WHERE seq = ?";
+    Ok(db.query_row(sql, [seq], |row| row.get(0))?)
 }
 
 /// Writes down what the hooks made of an accepted message: another text, or none if it stays. Once.
