@@ -9,7 +9,7 @@
 //! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
 //! means no send. Afterwards [`prove`] shows that this is what happened.
 //!
-//! [`device`] says who may decide, and [`registry`] what becomes of them; [`presence`] who of them is here, and [`reach`] who
+//! [`device`] says who may decide, and [`registry`] what becomes of them; [`presence`] who of them is here, and [`availability`] who
 //! can be asked now; [`quorum`] counts where one is not enough, and [`cards`] keeps an agent from asking too often.
 
 pub mod availability;
