@@ -1,5 +1,6 @@
 //! Speaks to a hub over its HTTP interface, as agents do.
 
+mod happenings;
 mod progress;
 
 use std::{
@@ -15,8 +16,10 @@ use reqwest::{
 };
 use serde_json::Value;
 
+pub use self::happenings::Happenings;
+
 use crate::{
-    config::{Config, ConfigError, changes::RELOADED},
+    config::{Config, ConfigError},
     hub::{install_tls_provider, operator_token_path},
     settings::{
         file::{FileError, read_text},
@@ -26,9 +29,6 @@ use crate::{
 
 /// Beyond what a call itself may wait.
 const SLACK: Duration = Duration::from_secs(15);
-
-/// A hub that says nothing at all for so long, on a stream of what happens, is gone.
-const QUIET: Duration = Duration::from_secs(40);
 
 /// The slowest that a file may go to the hub, in bytes a second.
 const UPLOAD_RATE: u64 = 128 * 1024;
@@ -198,15 +198,6 @@ pub struct Client {
     configured: bool,
 }
 
-/// What happens at a hub, as it does.
-#[derive(Debug)]
-pub struct Happenings {
-    hub: String,
-    answer: reqwest::Response,
-    /// The end of what was read, where an event may begin.
-    end: Vec<u8>,
-}
-
 /// A call to make.
 #[derive(Debug, Default)]
 pub struct Request<'a> {
@@ -328,19 +319,6 @@ impl Client {
         }
     }
 
-    /// What happens from now on to the caller's messages.
-    pub async fn happenings(&self) -> Result<Happenings, ClientError> {
-        let call = self.request(Method::GET, "/v1/events").send();
-        let answer = match tokio::time::timeout(SLACK, call).await {
-            Ok(answer) => answer.map_err(|error| self.away(error))?,
-            Err(_) => return Err(self.nobody()),
-        };
-        match answer.status().is_success() {
-            true => Ok(Happenings { hub: self.base.clone(), answer, end: Vec::new() }),
-            false => Err(ClientError::Refused(answer.json().await.map_err(|error| self.away(error))?)),
-        }
-    }
-
     /// Makes a call; a refusal becomes an error that says what to do.
     pub async fn call(&self, method: Method, path: &str, request: Request<'_>) -> Result<Value, ClientError> {
         let (status, body) = self.ask(method, path, request).await?;
@@ -356,41 +334,6 @@ impl Client {
             false => ClientError::Broken(self.base.clone(), error),
         }
     }
-}
-
-impl Happenings {
-    /// Waits until something happens.
-    pub async fn next(&mut self) -> Result<(), ClientError> {
-        self.until(b"\ndata:").await
-    }
-
-    /// Waits until the hub has another configuration.
-    pub async fn reloaded(&mut self) -> Result<(), ClientError> {
-        self.until(format!("\nevent: {RELOADED}\n").as_bytes()).await
-    }
-
-    /// Waits until this has come.
-    async fn until(&mut self, wanted: &[u8]) -> Result<(), ClientError> {
-        loop {
-            // The hub says every ten seconds that it is there.
-            let chunk = match tokio::time::timeout(QUIET, self.answer.chunk()).await {
-                Ok(Ok(Some(chunk))) => chunk,
-                Ok(Err(error)) => return Err(ClientError::Broken(self.hub.clone(), error)),
-                Ok(Ok(None)) | Err(_) => return Err(ClientError::Nobody(self.hub.clone())),
-            };
-            if happened(&mut self.end, &chunk, wanted) {
-                return Ok(());
-            }
-        }
-    }
-}
-
-/// Whether what is wanted of an event begins in what has come; `end` is what came before, as far as it may matter.
-fn happened(end: &mut Vec<u8>, chunk: &[u8], wanted: &[u8]) -> bool {
-    end.extend_from_slice(chunk);
-    let found = memchr::memmem::find(end, wanted).is_some();
-    end.drain(..end.len().saturating_sub(wanted.len() - 1));
-    found
 }
 
 /// A refusal as one or two sentences.
@@ -423,17 +366,6 @@ pub fn escaped(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_event_is_heard_however_it_is_cut_and_a_beat_is_none() {
-        let stream = b": from here on\nid: 5\n\nid: 6\nevent: message.denied\ndata: {}\n\n";
-        for cut in 0..=stream.len() {
-            let mut end = Vec::new();
-            let heard = [&stream[..cut], &stream[cut..]].map(|chunk| happened(&mut end, chunk, b"\ndata:"));
-            assert_eq!(heard.iter().filter(|heard| **heard).count(), 1, "{cut}");
-        }
-        assert!(!happened(&mut Vec::new(), b": nothing new\nid: 7\n\n", b"\ndata:"));
-    }
 
     #[test]
     fn query_values_are_escaped() {

@@ -4,19 +4,17 @@
 //! was judged is what is stored: nothing of this runs again. Where there are no hooks, the verdict is written in the
 //! transaction that accepts the message: one wait for the disk, and no moment between the two.
 
+use std::time::Duration;
+
 use rusqlite::Transaction;
 use serde_json::Value;
 use tracing::Instrument as _;
 
-use super::{
-    plan::{self, Content, Renderings},
-    submit::PREPARED,
-};
+use super::plan::{self, Content, Renderings};
 use crate::{
     approval::{self, Holding, Terms},
     blocking,
     channels::{Adapter, Quoted, envelope::Envelope},
-    delivery::dispatch::RECOVER,
     hooks::turns::Turn,
     message::{
         operation::Operation,
@@ -28,10 +26,13 @@ use crate::{
         row::{Lane, MessageRow},
         transition::{self, Change, NewPart, TransitionError},
     },
-    pipeline::{AgentRules, Pipeline, unavailable},
+    pipeline::{AgentRules, Pipeline, RECOVER, unavailable},
     policy::Verdict,
     store::StoreError,
 };
+
+/// How long a caller is kept from its receipt while its message is judged.
+pub(super) const PREPARED: Duration = Duration::from_secs(5);
 
 impl Pipeline {
     /// A place among the messages to one conversation, where hooks may take their time with each.

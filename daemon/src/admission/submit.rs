@@ -1,13 +1,13 @@
 //! The checks on admission, and the write that precedes the answer.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use tokio::sync::oneshot;
 use tracing::{Instrument as _, Span};
 
 use super::{
     plan::{self, Content, Renderings, Resolved},
-    prepare::{Judged, settle, tell},
+    prepare::{Judged, PREPARED, settle, tell},
 };
 use crate::{
     channels::account::{NoAccount, OnUnknown},
@@ -22,8 +22,9 @@ use crate::{
         target::Target,
     },
     outbox::{
-        accept::{AcceptError, Accepted, NewMessage},
+        accept::{AcceptError, Accepted},
         bounds::Full,
+        new_message::NewMessage,
         receipt, receipt_of,
         row::Lane,
     },
@@ -32,9 +33,6 @@ use crate::{
     sessions,
     store::{StoreError, now_ms},
 };
-
-/// How long a caller is kept from its receipt while its message is judged.
-pub(super) const PREPARED: Duration = Duration::from_secs(5);
 
 /// A caller's own name for a call, and what the call said.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
     Approvals,
-    device::is_outdated,
+    firmware::is_outdated,
     presence::Ability,
     registry::{self, Registered},
 };

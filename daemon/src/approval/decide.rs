@@ -1,26 +1,20 @@
-//! Verifying a decision and consuming it, in one transaction.
+//! A decision of a companion: whether it counts, and what became of it. One that does not count is reported in the audit.
+
+mod consume;
 
 use gatepost_link::{
-    Digest,
-    decision::{Decision, PublicKey, Statement, Verdict},
+    decision::{Decision, PublicKey},
     session::SessionHash,
 };
-use rusqlite::{OptionalExtension as _, Row, Transaction, params};
 use serde_json::json;
 
-use super::{
-    Approvals,
-    device::is_outdated,
-    quorum::{self, VOTE, Vote},
-};
+use self::consume::consume;
+use super::Approvals;
 use crate::{
     audit::{self, Entry},
-    message::{
-        refusal::Code,
-        state::{Actor, Event, State},
-    },
-    outbox::transition::{self, Change, TransitionError},
-    store::{StoreError, now_ms},
+    message::state::State,
+    outbox::transition::TransitionError,
+    store::StoreError,
 };
 
 /// What became of a decision that is genuine.
@@ -115,146 +109,6 @@ impl Approvals {
             .write(move |tx| audit::append(tx, &Entry { actor: "hub", event, message: None, detail }))
             .await
     }
-}
-
-/// What a decision is about, a message a row, and the counter with which this device decided it.
-const ASKED: &str =
-    "SELECT message, id, document, approvals.deadline, quorum, state, CASE device WHEN ?2 THEN counter END
-     FROM approvals JOIN messages ON seq = message WHERE request = ?1 ORDER BY message";
-
-struct Asked {
-    message: i64,
-    id: String,
-    document: Vec<u8>,
-    deadline: i64,
-    quorum: u32,
-    state: State,
-    decided: Option<i64>,
-}
-
-impl Asked {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            message: row.get(0)?,
-            id: row.get(1)?,
-            document: row.get(2)?,
-            deadline: row.get(3)?,
-            quorum: row.get(4)?,
-            state: row.get(5)?,
-            decided: row.get(6)?,
-        })
-    }
-}
-
-fn consume(
-    tx: &Transaction<'_>,
-    hub: PublicKey,
-    software_allowed: bool,
-    device: PublicKey,
-    session: SessionHash,
-    decision: Decision,
-) -> Result<(Vec<i64>, Outcome), DecisionError> {
-    let (name, software, counter, version): (String, bool, i64, u8) = tx
-        .query_row(
-            "SELECT name, software, counter, version FROM devices WHERE key = ? AND revoked_at IS NULL",
-            [device.0],
-            |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)),
-        )
-        .optional()?
-        .ok_or(DecisionError::Device)?;
-    if software && !software_allowed {
-        return Err(DecisionError::Device);
-    }
-    // To deny is always safe.
-    if is_outdated(version) && decision.verdict == Verdict::Approve {
-        return Err(DecisionError::Firmware);
-    }
-    let all: Vec<Asked> = tx
-        .prepare(ASKED)?
-        .query_map(params![decision.request.0, device.0], Asked::read)?
-        .collect::<Result<_, _>>()?;
-    let asked = all.first().ok_or(DecisionError::Request)?;
-    let messages: Vec<i64> = all.iter().map(|asked| asked.message).collect();
-
-    let statement = Statement {
-        hub,
-        device,
-        request: decision.request,
-        document: Digest::of(&asked.document),
-        verdict: decision.verdict,
-        counter: decision.counter,
-        session,
-    };
-    // All of them were on this card.
-    let same = all.iter().all(|other| other.document == asked.document);
-    if !same || !statement.verify(&decision.signature) {
-        return Err(DecisionError::Signature);
-    }
-    let given = i64::try_from(decision.counter).map_err(|_| DecisionError::Counter)?;
-    let votes = quorum::votes(tx, decision.request, device, software_allowed)?;
-    if given == counter && (all.iter().any(|asked| asked.decided == Some(given)) || votes.own == Some(given))
-    {
-        // The same decision again: its first `Consumed` was lost on the way.
-        return Ok((messages, Outcome::Consumed));
-    }
-    if given <= counter {
-        return Err(DecisionError::Counter);
-    }
-    let now = now_ms();
-    let waits = |asked: &&Asked| asked.state == State::Held && asked.deadline > now;
-    let open: Vec<&Asked> = all.iter().filter(waits).collect();
-    let Some(asked) = open.first() else {
-        return Ok((messages, Outcome::Over(asked.state)));
-    };
-
-    tx.execute(
-        "UPDATE devices SET counter = ?1, decided_at = ?2, seen_at = ?2 WHERE key = ?3",
-        params![given, now_ms(), device.0],
-    )?;
-    let by = format!("companion:{name}");
-    // Into the chain, so that the signature itself cannot be exchanged later.
-    let mut facts = json!({
-        "request": decision.request.to_string(), "document": statement.document.to_string(),
-        "device": crate::random::to_hex(&device.0), "counter": given,
-        "session": crate::random::to_hex(&session.0), "signature": crate::random::to_hex(&decision.signature.0),
-    });
-    if software {
-        facts["software"] = true.into();
-    }
-    let approved = votes.others + 1;
-    if decision.verdict == Verdict::Approve && asked.quorum > 1 {
-        (facts["votes"], facts["of"]) = (approved.into(), asked.quorum.into());
-    }
-    if decision.verdict == Verdict::Approve && approved < asked.quorum {
-        // A device counts once, however often it approves.
-        if votes.own.is_none() {
-            let (session, signature) = (session.0, decision.signature.0);
-            let vote = Vote { request: decision.request, device, counter: given, session, signature };
-            quorum::store(tx, &vote)?;
-            let detail = json!({"event": VOTE, "facts": facts});
-            let message = Some(asked.id.as_str());
-            audit::append(tx, &Entry { actor: &by, event: audit::Event::DecisionCounted, message, detail })?;
-        }
-        return Ok((messages, Outcome::Consumed));
-    }
-    let verdict = match decision.verdict {
-        Verdict::Approve => "approve",
-        Verdict::Deny => "deny",
-    };
-    let (event, code, reason) = match decision.verdict {
-        Verdict::Approve => (Event::Approve, None, None),
-        Verdict::Deny => (Event::Deny, Some(Code::Denied), Some("a person refused it")),
-    };
-    let change = Change { event, actor: Actor::Approver, by: &by, code, reason, facts: Some(facts) };
-    for asked in open {
-        tx.execute(
-            "UPDATE approvals SET decided_at = ?, verdict = ?, device = ?, counter = ?, session = ?, signature = ?
-             WHERE message = ?",
-            params![now, verdict, device.0, given, session.0, decision.signature.0, asked.message],
-        )?;
-        transition::apply(tx, asked.message, &change)?;
-    }
-    Ok((messages, Outcome::Consumed))
 }
 
 #[cfg(test)]

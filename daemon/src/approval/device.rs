@@ -1,6 +1,6 @@
 //! The devices from which a decision is accepted.
 
-use gatepost_link::{Digest, decision::PublicKey, envelope::VERSION, seal::SealKey};
+use gatepost_link::{Digest, decision::PublicKey, seal::SealKey};
 use rusqlite::params;
 use serde_json::json;
 
@@ -25,11 +25,6 @@ pub struct Device {
     pub login: Option<Digest>,
     /// The highest version of the link that it has spoken: none below is taken from it any more.
     pub version: u8,
-}
-
-/// Whether firmware that speaks this version of the link is too old to approve: it may do so while its display shows nothing.
-pub fn is_outdated(version: u8) -> bool {
-    version < VERSION
 }
 
 /// Registers a companion. Its name and its key must be its own.

@@ -11,7 +11,6 @@ use gatepost_link::{
     },
 };
 
-use super::Holding;
 use crate::{
     message::attachment::Attachment,
     outbox::{
@@ -19,6 +18,17 @@ use crate::{
         transition::NewPart,
     },
 };
+
+/// A message that is to be held.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Holding<'a> {
+    /// The message.
+    pub(crate) message: &'a MessageRow,
+    /// What it will become.
+    pub(crate) parts: &'a [NewPart],
+    /// Why a person is asked.
+    pub(crate) reason: &'a str,
+}
 
 /// Why no companion could show a message. Said at once: a hold that nobody can end is a slow way to say no.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

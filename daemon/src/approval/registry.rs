@@ -8,7 +8,7 @@ use gatepost_link::{decision::PublicKey, topic};
 use rusqlite::{Connection, Row, Transaction, params};
 use serde_json::json;
 
-use super::{device::is_outdated, quorum};
+use super::{firmware::is_outdated, quorum};
 use crate::{
     audit::{self, Entry, Event},
     random::to_hex,

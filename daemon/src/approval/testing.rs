@@ -22,7 +22,8 @@ use crate::{
     },
     outbox::{
         Outbox,
-        accept::{Accepted, NewMessage},
+        accept::Accepted,
+        new_message::NewMessage,
         row::MessageRow,
         transition::{self, Change, NewPart},
     },

@@ -4,12 +4,13 @@ mod machine;
 
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::{Failed, audit, output};
 use crate::{
     approval::availability::Paired,
     channels::{self, DeliveryMode, account::Accounts},
+    companion::broker::Address,
     config::{Agent, Config},
     hub::{HubError, broker_elsewhere, check_agents, open_accounts, unusable_names, voice},
     outbox::pauses::Pauses,
@@ -57,13 +58,29 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     if arguments.offline {
         return Ok(());
     }
-    let mut found = machine::missing(&config);
-    let pauses = paused(&config).unwrap_or_else(|error| {
+    let found = ask_all(&config, &accounts, broker.as_ref()).await;
+    if arguments.json {
+        print_result!("{}", as_json(&found))?;
+    } else {
+        print_result!("{}", as_table(&found))?;
+    }
+    match found.iter().all(|one| one.ready.is_ok()) {
+        true => Ok(()),
+        false => Err(Failed::Refused(
+            "not every channel is ready, or the broker is not, or this machine is not: see NOT READY".into(),
+        )),
+    }
+}
+
+/// What is missing on this machine, and what the platforms and the broker say.
+async fn ask_all(config: &Config, accounts: &Accounts, broker: Option<&Address>) -> Vec<Found> {
+    let mut found = machine::missing(config);
+    let pauses = paused(config).unwrap_or_else(|error| {
         print_note!("warning: cannot see which platforms have asked for a pause: {error}");
         Pauses::default()
     });
-    found.extend(ask(&accounts, &pauses).await);
-    if let Some(broker) = &broker {
+    found.extend(ask(accounts, &pauses).await);
+    if let Some(broker) = broker {
         let account = format!("{}:{}", broker.host, broker.port);
         print_note!("asking the broker at {account} …");
         let ready = broker.ask().await.map(|()| match &broker.login {
@@ -72,42 +89,35 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         });
         found.push(Found { channel: "broker".into(), account, mode: None, ready });
     }
-    if arguments.json {
-        let rows: Vec<_> = found
-            .iter()
-            .map(|Found { channel, account, mode, ready }| {
-                let mut row = json!({"channel": channel, "account": account, "ready": ready.is_ok()});
-                if let Some(mode) = mode {
-                    row["mode"] = json!(mode);
-                }
-                match ready {
-                    Ok(as_whom) => row["as"] = json!(as_whom),
-                    Err(why) => row["error"] = json!(why),
-                }
-                row
-            })
-            .collect();
-        print_result!("{}", json!(rows))?;
-    } else {
-        let rows: Vec<Vec<String>> = found
-            .iter()
-            .map(|Found { channel, account, mode, ready }| {
-                let (word, text) = match ready {
-                    Ok(as_whom) => ("ready", as_whom),
-                    Err(why) => ("NOT READY", why),
-                };
-                let mode = mode.map_or("", DeliveryMode::word);
-                vec![channel.clone(), account.clone(), mode.into(), word.into(), text.clone()]
-            })
-            .collect();
-        print_result!("{}", output::table(&["CHANNEL", "ACCOUNT", "WAY", "STATE", ""], &rows))?;
-    }
-    match found.iter().all(|one| one.ready.is_ok()) {
-        true => Ok(()),
-        false => Err(Failed::Refused(
-            "not every channel is ready, or the broker is not, or this machine is not: see NOT READY".into(),
-        )),
-    }
+    found
+}
+
+fn as_json(found: &[Found]) -> Value {
+    let row = |Found { channel, account, mode, ready }: &Found| {
+        let mut row = json!({"channel": channel, "account": account, "ready": ready.is_ok()});
+        if let Some(mode) = mode {
+            row["mode"] = json!(mode);
+        }
+        match ready {
+            Ok(as_whom) => row["as"] = json!(as_whom),
+            Err(why) => row["error"] = json!(why),
+        }
+        row
+    };
+    found.iter().map(row).collect()
+}
+
+fn as_table(found: &[Found]) -> String {
+    let row = |Found { channel, account, mode, ready }: &Found| {
+        let (word, text) = match ready {
+            Ok(as_whom) => ("ready", as_whom),
+            Err(why) => ("NOT READY", why),
+        };
+        let mode = mode.map_or("", DeliveryMode::word);
+        vec![channel.clone(), account.clone(), mode.into(), word.into(), text.clone()]
+    };
+    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
+    output::table(&["CHANNEL", "ACCOUNT", "WAY", "STATE", ""], &rows)
 }
 
 /// Why nobody could decide on what needs a person; nothing if nothing does.

@@ -103,6 +103,12 @@ impl Address {
         Ok(Self { host, port, login, tls, has_certificate: secure && files.own.is_some() })
     }
 
+    /// What is said of it when it cannot be spoken to.
+    pub(super) fn peer(&self) -> tls::Peer<'_> {
+        let &Self { ref host, port, ref tls, has_certificate, .. } = self;
+        tls::Peer { host, port, by_tls: tls.is_some(), has_certificate }
+    }
+
     /// How a client of this name connects to it.
     pub(super) fn options(&self, client: String) -> MqttOptions {
         let mut options = MqttOptions::new(client, &self.host, self.port);
@@ -125,7 +131,7 @@ impl Address {
                 match events.poll().await {
                     Ok(Event::Incoming(Packet::ConnAck(_))) => return Ok(()),
                     Ok(_) => {}
-                    Err(error) => return Err(tls::explain(&error, self)),
+                    Err(error) => return Err(tls::explain(&error, self.peer())),
                 }
             }
         };

@@ -1,10 +1,12 @@
 //! The hub's link to its companions: the loop that joins the broker, their sessions and approvals.
 //!
 //! - [`connection`]: the broker's side of it;
+//! - [`received`]: what comes from companions;
 //! - [`window`]: what pairing has to do with it;
 //! - [`telling`]: what companions are told without being asked.
 
 mod connection;
+mod received;
 mod telling;
 mod window;
 
@@ -18,10 +20,9 @@ use gatepost_link::{
     decision::PublicKey,
     seal::SealSecret,
     session::Ends,
-    topic::{self, PAIRING_FILTER, PAIRING_PREFIX, PairingTopics, Topics},
+    topic::{self, PAIRING_FILTER, PairingTopics, Topics},
 };
-use rumqttc::{AsyncClient, ClientError, Packet, Publish, QoS, SubscribeReasonCode};
-use serde_json::{Value, json};
+use rumqttc::{AsyncClient, ClientError, Packet, QoS, SubscribeReasonCode};
 use tokio::{
     sync::{Notify, broadcast::error::RecvError, mpsc},
     task::JoinHandle,
@@ -36,19 +37,11 @@ use super::{
     logins::Logins,
     pairing::{Order, PairError, Window},
     register::{self, Companions},
-    sealed::Fault,
-    session::{Asked, Session},
+    session::Session,
 };
 use crate::{
-    approval::{
-        Approvals,
-        decide::{DecisionError, Outcome},
-        device::{self, Device},
-        presence::Presence,
-    },
-    audit::{self, Entry, Event},
+    approval::{Approvals, device::Device, presence::Presence},
     outbox::Outbox,
-    random::to_hex,
 };
 
 /// Between attempts to reach a broker that is away.
@@ -300,113 +293,6 @@ impl Serving {
             companion.session.greet(Instant::now());
         }
         Ok(())
-    }
-
-    async fn received(&mut self, publish: &Publish) {
-        if publish.topic.starts_with(PAIRING_PREFIX) {
-            return self.pair(publish).await;
-        }
-        let Some(companion) = self.companions.get_mut(&publish.topic) else {
-            let online = publish.payload == "1";
-            tracing::debug!(topic = publish.topic, online, "presence");
-            let here = |companion: &&mut Companion| companion.topics.presence.as_str() == publish.topic;
-            if let Some(companion) = self.companions.values_mut().find(here) {
-                self.presence.note(companion.device.key, online);
-            }
-            return;
-        };
-        let name = companion.device.name.clone();
-        match companion.session.received(Instant::now(), &publish.payload) {
-            Ok(Asked::Nothing) => {}
-            Ok(Asked::Begun) => {
-                match companion.session.is_outdated() {
-                    false => tracing::info!(companion = name, "a companion is here"),
-                    true => tracing::warn!(
-                        companion = name,
-                        "a companion is here whose firmware is too old: it is asked nothing; update it by cable (firmware/README.md)"
-                    ),
-                }
-                self.presence.note(companion.device.key, true);
-                self.presence.session(companion.device.key);
-                let version = companion.session.version();
-                if companion.device.version < version {
-                    companion.device.version = version;
-                    let noted = device::spoke(self.outbox.store(), companion.device.key, version).await;
-                    if let Err(error) = noted {
-                        tracing::error!(companion = name, %error, "cannot note which version a companion speaks");
-                    }
-                }
-                telling::remind(&self.approvals, companion).await;
-                self.update().await;
-            }
-            Ok(Asked::Decide(session, decision)) => {
-                let taken = self.approvals.decide(companion.device.key, session, decision).await;
-                match taken {
-                    Ok(Outcome::Consumed) => companion.session.consumed(Instant::now(), decision.request),
-                    Ok(Outcome::Over(state)) => {
-                        companion.session.withdraw(decision.request, telling::withdrawal(state));
-                    }
-                    // The hub's own trouble says nothing about the decision; the companion sends it again.
-                    Err(DecisionError::Transition(error)) => {
-                        tracing::error!(companion = name, %error, "a decision could not be written down");
-                    }
-                    Err(error) => {
-                        tracing::warn!(companion = name, %error, "a decision was rejected");
-                        companion.session.rejected(decision.request);
-                        self.update().await;
-                    }
-                }
-            }
-            Ok(Asked::CannotShow(request, reason)) => {
-                tracing::warn!(companion = name, %request, ?reason, "a companion cannot show a request");
-            }
-            Ok(Asked::Display { works, tell }) => {
-                let device = companion.device.key;
-                if self.presence.display(device, works) && tell {
-                    self.tell_display(name, device, works).await;
-                }
-                self.update().await;
-            }
-            Err(fault) => {
-                tracing::warn!(companion = name, %fault, "a payload was refused");
-                let device = companion.device.key;
-                self.note(name, device, fault).await;
-            }
-        }
-    }
-
-    /// Writes down what was refused in a companion's name.
-    async fn note(&self, name: String, device: PublicKey, fault: Fault) {
-        let event = match fault {
-            Fault::Cloned => Event::DeviceCloned,
-            Fault::Frame(_) | Fault::Forged | Fault::Replayed | Fault::Gap => Event::LinkRefused,
-        };
-        let detail = json!({"device": to_hex(&device.0), "name": name, "why": fault.to_string()});
-        self.write(event, detail).await;
-    }
-
-    /// Says that a companion's display has ceased to work, or works again.
-    async fn tell_display(&self, name: String, device: PublicKey, works: bool) {
-        match works {
-            true => tracing::info!(companion = name, "a companion's display works again"),
-            false => tracing::warn!(
-                companion = name,
-                "a companion's display does not answer: nobody can be asked there; look after its cable"
-            ),
-        }
-        let detail = json!({"device": to_hex(&device.0), "name": name, "works": works});
-        self.write(Event::DeviceDisplay, detail).await;
-    }
-
-    async fn write(&self, event: Event, detail: Value) {
-        let written = self
-            .outbox
-            .store()
-            .write(move |tx| audit::append(tx, &Entry { actor: "hub", event, message: None, detail }))
-            .await;
-        if let Err(error) = written {
-            tracing::error!(%error, event = event.word(), "the audit could not be written");
-        }
     }
 
     /// An offer is made once in a session, so a frame for which there is no room ends the connection, and with it

@@ -26,7 +26,7 @@ use super::{
     outdated,
     sealed::{Fault, Heard, Sealed},
 };
-use crate::approval::{Waiting, device::is_outdated};
+use crate::approval::{Waiting, firmware::is_outdated};
 
 /// Faults in a minute after which a companion is not listened to.
 pub const MAX_FAULTS: u32 = 20;

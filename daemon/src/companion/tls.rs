@@ -21,7 +21,6 @@ use rustls::{
 };
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
-use super::broker::Address;
 use crate::{
     cause::found,
     settings::file::{FileError, read},
@@ -134,26 +133,39 @@ fn said(error: &pem::Error) -> String {
     }
 }
 
+/// What an explanation says of the broker.
+#[derive(Debug, Clone, Copy)]
+pub struct Peer<'a> {
+    /// Host name or address.
+    pub host: &'a str,
+    /// TCP port.
+    pub port: u16,
+    /// Whether it is spoken to by TLS.
+    pub by_tls: bool,
+    /// Whether the hub has a certificate of its own there.
+    pub has_certificate: bool,
+}
+
 /// Why a broker cannot be spoken to, and what to do about it.
-pub fn explain(error: &ConnectionError, address: &Address) -> String {
-    let host = &address.host;
+pub fn explain(error: &ConnectionError, peer: Peer<'_>) -> String {
+    let host = peer.host;
     match error {
         ConnectionError::ConnectionRefused(
             ConnectReturnCode::BadUserNamePassword | ConnectReturnCode::NotAuthorized,
         ) => "the broker refuses the hub's login: check [broker] user and password".into(),
         ConnectionError::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            format!("nothing listens at {host}:{}: start the broker, or check [broker] url", address.port)
+            format!("nothing listens at {host}:{}: start the broker, or check [broker] url", peer.port)
         }
         ConnectionError::NetworkTimeout | ConnectionError::FlushTimeout => {
             format!(
                 "{host}:{} does not answer: check [broker] url, and whether the broker wants TLS",
-                address.port
+                peer.port
             )
         }
         error => match found(error) {
-            Some(error) => explain_tls(error, address),
+            Some(error) => explain_tls(error, peer),
             // Whoever wants a certificate may just hang up.
-            None if address.tls.is_some() && !address.has_certificate => {
+            None if peer.by_tls && !peer.has_certificate => {
                 format!("{error} (if the broker wants a certificate of the hub, set [broker] cert and key)")
             }
             None if matches!(error, ConnectionError::MqttState(_)) => {
@@ -164,7 +176,7 @@ pub fn explain(error: &ConnectionError, address: &Address) -> String {
     }
 }
 
-fn explain_tls(error: &rustls::Error, address: &Address) -> String {
+fn explain_tls(error: &rustls::Error, peer: Peer<'_>) -> String {
     use rustls::Error;
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
@@ -176,7 +188,7 @@ fn explain_tls(error: &rustls::Error, address: &Address) -> String {
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => format!(
             "the broker's certificate is not for {}: write the name that it is for into [broker] url",
-            address.host
+            peer.host
         ),
         Error::InvalidCertificate(
             CertificateError::Expired
@@ -193,7 +205,7 @@ fn explain_tls(error: &rustls::Error, address: &Address) -> String {
             | AlertDescription::CertificateRevoked
             | AlertDescription::UnknownCA
             | AlertDescription::AccessDenied,
-        ) => match address.has_certificate {
+        ) => match peer.has_certificate {
             true => format!(
                 "the broker does not take the hub's certificate ({error}): set [broker] cert and key to one that its authority signed"
             ),
@@ -203,7 +215,7 @@ fn explain_tls(error: &rustls::Error, address: &Address) -> String {
         },
         Error::InvalidMessage(_) => format!(
             "{}:{} does not speak TLS: use its port for TLS (often 8883), or mqtt:// where the net between is yours",
-            address.host, address.port
+            peer.host, peer.port
         ),
         _ => format!("TLS with the broker failed: {error}"),
     }
@@ -215,8 +227,8 @@ mod tests {
 
     use super::*;
 
-    fn address(has_certificate: bool) -> Address {
-        Address { host: "broker.home".into(), port: 8883, login: None, tls: None, has_certificate }
+    fn peer(has_certificate: bool) -> Peer<'static> {
+        Peer { host: "broker.home", port: 8883, by_tls: false, has_certificate }
     }
 
     #[test]
@@ -260,10 +272,10 @@ mod tests {
             (wanted, true, "does not take the hub's certificate"),
         ] {
             let wrapped = io::Error::other(io::Error::new(io::ErrorKind::InvalidData, error));
-            let text = explain(&ConnectionError::Io(wrapped), &address(own));
+            let text = explain(&ConnectionError::Io(wrapped), peer(own));
             assert!(text.contains(says), "{says}: {text}");
         }
         let refused = ConnectionError::ConnectionRefused(ConnectReturnCode::NotAuthorized);
-        assert!(explain(&refused, &address(false)).contains("user and password"));
+        assert!(explain(&refused, peer(false)).contains("user and password"));
     }
 }

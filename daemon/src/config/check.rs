@@ -2,53 +2,87 @@
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
-use super::{Checked, CheckedAgent, Config, ConfigError};
+use super::{Agent, Checked, CheckedAgent, Config, ConfigError, hooks::Transport};
 use crate::{
     approval::registry::MAX_DEVICES,
     channels::registry::kind,
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
+    files::Sources,
     message::{attachment_spec::MOST, call::MAX_TEXT},
     settings::is_name,
 };
 
+const NAMES: &str = "names have letters, digits, `-` and `_`, at most 40 of them";
+
 impl Config {
     /// Whether its values go together and name what is there; what was read for that.
     pub(super) fn check(&self) -> Result<Checked, ConfigError> {
-        let mut agents = BTreeMap::new();
-        for (name, agent) in &self.agents {
+        let sources = self.check_sources()?;
+        self.refuse_entries()?;
+        let agents = self.check_rights(sources)?;
+        let book = self.book().map_err(|(name, problem)| invalid(format!("book.{name}"), problem))?;
+        let hooks = self.check_hooks()?;
+        self.check_channels()?;
+        self.check_bounds()?;
+        let speaks = self.voice.speaks().map_err(|problem| invalid("voice", problem))?;
+        let private_urls =
+            self.files.private().map_err(|problem| invalid("files.allow_private_urls", problem))?;
+        if !(1..=MOST).contains(&self.files.max_count) {
+            return Err(invalid("files.max_count", format!("at least 1, and at most {MOST}")));
+        }
+        self.check_broker()?;
+        self.check_approval()?;
+        Ok(Checked { book, hooks, speaks, private_urls, agents })
+    }
+
+    /// Where each agent's files may come from.
+    fn check_sources(&self) -> Result<Vec<Sources>, ConfigError> {
+        let sources = |(name, agent): (&String, &Agent)| {
             let key = format!("agents.{name}");
             if !is_name(name) {
-                return Err(invalid(key, "names have letters, digits, `-` and `_`, at most 40 of them"));
+                return Err(invalid(key, NAMES));
             }
-            let sources =
-                agent.sources().map_err(|problem| invalid(format!("{key}.attach_urls"), problem))?;
-            agents.insert(name.clone(), sources);
-        }
-        self.refuse_entries()?;
-        let agents = agents.into_iter().zip(self.agents.values()).map(|((name, sources), agent)| {
+            agent.sources().map_err(|problem| invalid(format!("{key}.attach_urls"), problem))
+        };
+        self.agents.iter().map(sources).collect()
+    }
+
+    /// Where each agent may write; with its sources, which are in the same order.
+    fn check_rights(&self, sources: Vec<Sources>) -> Result<BTreeMap<String, CheckedAgent>, ConfigError> {
+        let checked = |((name, agent), sources): ((&String, &Agent), Sources)| {
             let rights =
                 agent.rights().map_err(|error| invalid(format!("agents.{name}"), error.to_string()))?;
-            Ok((name, CheckedAgent { rights, sources }))
-        });
-        let agents = agents.collect::<Result<_, ConfigError>>()?;
-        let book = self.book().map_err(|(name, problem)| invalid(format!("book.{name}"), problem))?;
+            Ok((name.clone(), CheckedAgent { rights, sources }))
+        };
+        self.agents.iter().zip(sources).map(checked).collect()
+    }
+
+    fn check_hooks(&self) -> Result<BTreeMap<String, Transport>, ConfigError> {
         let mut hooks = BTreeMap::new();
         for (name, hook) in &self.hooks {
             let key = format!("hooks.{name}");
             if !is_name(name) {
-                return Err(invalid(key, "names have letters, digits, `-` and `_`, at most 40 of them"));
+                return Err(invalid(key, NAMES));
             }
             hooks.insert(name.clone(), hook.way().map_err(|problem| invalid(key, problem))?);
         }
+        Ok(hooks)
+    }
+
+    fn check_channels(&self) -> Result<(), ConfigError> {
         for (channel, accounts) in &self.channels {
             if let Some(account) = accounts.keys().find(|account| !is_name(account)) {
-                let problem = "names have letters, digits, `-` and `_`, at most 40 of them";
-                return Err(invalid(format!("channels.{channel}.{account}"), problem));
+                return Err(invalid(format!("channels.{channel}.{account}"), NAMES));
             }
             if kind(channel).is_none() {
                 return Err(invalid(format!("channels.{channel}"), "there is no such channel"));
             }
         }
+        Ok(())
+    }
+
+    /// Of connections, and of the queue.
+    fn check_bounds(&self) -> Result<(), ConfigError> {
         if !(MIN_HTTP..=MAX_HTTP).contains(&self.hub.max_connections) {
             let problem = format!("it is {MIN_HTTP} to {MAX_HTTP}");
             return Err(invalid("hub.max_connections", problem));
@@ -58,27 +92,30 @@ impl Config {
                 format!("max_messages is at least 1 and max_bytes at least {MAX_TEXT}, one long text");
             return Err(invalid("queue", problem));
         }
-        let speaks = self.voice.speaks().map_err(|problem| invalid("voice", problem))?;
-        let private_urls =
-            self.files.private().map_err(|problem| invalid("files.allow_private_urls", problem))?;
-        if !(1..=MOST).contains(&self.files.max_count) {
-            return Err(invalid("files.max_count", format!("at least 1, and at most {MOST}")));
-        }
-        if self.broker.user.is_some() != self.broker.password.is_some() {
+        Ok(())
+    }
+
+    fn check_broker(&self) -> Result<(), ConfigError> {
+        let broker = &self.broker;
+        if broker.user.is_some() != broker.password.is_some() {
             return Err(invalid("broker", "user and password go together: give both or none"));
         }
-        if self.broker.cert.is_some() != self.broker.key.is_some() {
+        if broker.cert.is_some() != broker.key.is_some() {
             return Err(invalid("broker", "cert and key go together: give both or none"));
         }
-        if self.broker.url.is_none() && overlap(self.hub.listen, self.broker.listen) {
+        if broker.url.is_none() && overlap(self.hub.listen, broker.listen) {
             let problem = format!("hub.listen is {} already: give one of them another port", self.hub.listen);
             return Err(invalid("broker.listen", problem));
         }
-        let secured = self.broker.ca.is_some() || self.broker.cert.is_some();
-        if secured && !self.broker.url.as_ref().is_some_and(|url| url.starts_with("mqtts://")) {
+        let secured = broker.ca.is_some() || broker.cert.is_some();
+        if secured && !broker.url.as_ref().is_some_and(|url| url.starts_with("mqtts://")) {
             let problem = "ca, cert and key are for a broker of yours that is reached by TLS: write url = \"mqtts://host:port\"";
             return Err(invalid("broker", problem));
         }
+        Ok(())
+    }
+
+    fn check_approval(&self) -> Result<(), ConfigError> {
         if self.approval.approvers.is_empty() {
             return Err(invalid(
                 "approval.approvers",
@@ -91,7 +128,7 @@ impl Config {
             );
             return Err(invalid("approval.quorum", problem));
         }
-        Ok(Checked { book, hooks, speaks, private_urls, agents })
+        Ok(())
     }
 }
 

@@ -27,12 +27,9 @@ use crate::{
         row::{Head, Lane, MessageRow},
         transition::TransitionError,
     },
-    pipeline::{Pipeline, current::Current},
+    pipeline::{Pipeline, RECOVER, current::Current},
     store::now_ms,
 };
-
-/// After a failure of the database, before trying again.
-pub(crate) const RECOVER: Duration = Duration::from_secs(1);
 
 /// While the disk has no room for an outcome, or the clock is not settled, before looking again. Milliseconds.
 const PAUSED: i64 = 1_000;

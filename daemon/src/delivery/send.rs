@@ -11,7 +11,6 @@ use serde_json::json;
 
 use super::{
     attempt::{Again, Failed, prefers_two, resendable, time_to_resend},
-    dispatch::RECOVER,
     ending::{Ending, Tried, end},
     pause::Heard,
     voice_fallback::{Arrived, Planned},
@@ -30,7 +29,7 @@ use crate::{
         row::{Lane, MessageRow, PartRow},
         transition::{self, Change, TransitionError},
     },
-    pipeline::{Pipeline, current::Current, rate_limiter::BRIEF},
+    pipeline::{Pipeline, RECOVER, current::Current, rate_limiter::BRIEF},
     store::now_ms,
 };
 
@@ -165,60 +164,77 @@ impl Pipeline {
         let account_is = self.0.accounts.fingerprint(&lane.channel, &lane.account);
         let heard = Arc::new(Heard { lane, account_is, allowances, why });
         heard.learn(&self.0.limiter);
-        let written = Arc::clone(&heard);
-        let failed = match delivered {
-            Ok(Arrived { id, note, recipients }) => {
-                let confirmed = PartState::Confirmed;
-                let began = self
-                    .0
-                    .outbox
-                    .record(seq, move |tx| {
-                        let began = written.obey(tx, BRIEF)?;
-                        transition::settle_part(tx, seq, index, confirmed, id.as_deref(), note.as_deref())?;
-                        if let Some(recipients) = &recipients {
-                            transition::part_reached(tx, seq, index, recipients)?;
-                        }
-                        if place.last {
-                            confirm(tx, seq)?;
-                        }
-                        Ok(began)
-                    })
-                    .await?;
-                heard.tell(&began);
-                return Ok(true);
+        match delivered {
+            Ok(arrived) => {
+                self.confirm_part(seq, index, arrived, place.last, heard).await?;
+                Ok(true)
             }
-            Err(failed) => failed,
+            Err(failed) => {
+                tracing::warn!(message = message.id, part = index, failure = %failed.failure(), "a part did not go through");
+                let tried = Tried {
+                    // An earlier attempt's request may have arrived, whatever became of this one.
+                    open,
+                    left: time_to_resend(&planned, first_sent_at, now_ms()),
+                    attempts: message.attempts,
+                    questions: part.questions,
+                    resend,
+                    best_effort: message.best_effort,
+                };
+                self.end_part(seq, index, failed, &tried, heard).await?;
+                Ok(false)
+            }
+        }
+    }
+
+    /// Writes down that a part arrived, and with the last one all of its message.
+    async fn confirm_part(
+        &self,
+        seq: i64,
+        index: u32,
+        arrived: Arrived,
+        last: bool,
+        heard: Arc<Heard>,
+    ) -> Result<(), TransitionError> {
+        let (Arrived { id, note, recipients }, written) = (arrived, Arc::clone(&heard));
+        let confirmed = move |tx: &Transaction<'_>| {
+            let began = written.obey(tx, BRIEF)?;
+            transition::settle_part(tx, seq, index, PartState::Confirmed, id.as_deref(), note.as_deref())?;
+            if let Some(recipients) = &recipients {
+                transition::part_reached(tx, seq, index, recipients)?;
+            }
+            if last {
+                confirm(tx, seq)?;
+            }
+            Ok::<_, TransitionError>(began)
         };
-        let failure = failed.failure();
-        tracing::warn!(message = message.id, part = index, %failure, "a part did not go through");
-        let tried = Tried {
-            // An earlier attempt's request may have arrived, whatever became of this one.
-            open,
-            left: time_to_resend(&planned, first_sent_at, now_ms()),
-            attempts: message.attempts,
-            questions: part.questions,
-            resend,
-            best_effort: message.best_effort,
-        };
-        let asked = matches!(failed, Failed::Asking(_));
+        heard.tell(&self.0.outbox.record(seq, confirmed).await?);
+        Ok(())
+    }
+
+    /// Writes down what a failed attempt means for its part and its message.
+    async fn end_part(
+        &self,
+        seq: i64,
+        index: u32,
+        failed: Failed,
+        tried: &Tried,
+        heard: Arc<Heard>,
+    ) -> Result<(), TransitionError> {
+        let (asked, written) = (matches!(failed, Failed::Asking(_)), Arc::clone(&heard));
         let end = match failed {
-            Failed::Sending(failure) => Ending::of(failure, &tried),
-            Failed::Asking(failure) => Ending::of_a_question(failure, &tried),
+            Failed::Sending(failure) => Ending::of(failure, tried),
+            Failed::Asking(failure) => Ending::of_a_question(failure, tried),
         };
-        let began = self
-            .0
-            .outbox
-            .record(seq, move |tx| {
-                let began = written.obey(tx, Duration::ZERO)?;
-                if asked {
-                    transition::part_asked(tx, seq, index)?;
-                }
-                end.write(tx, seq, index)?;
-                Ok(began)
-            })
-            .await?;
-        heard.tell(&began);
-        Ok(false)
+        let ended = move |tx: &Transaction<'_>| {
+            let began = written.obey(tx, Duration::ZERO)?;
+            if asked {
+                transition::part_asked(tx, seq, index)?;
+            }
+            end.write(tx, seq, index)?;
+            Ok::<_, TransitionError>(began)
+        };
+        heard.tell(&self.0.outbox.record(seq, ended).await?);
+        Ok(())
     }
 
     /// A part's request; if its platform wants that, for the newest revision of what it is done to. Its lane keeps the order, so

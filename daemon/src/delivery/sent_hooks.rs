@@ -7,13 +7,12 @@
 use rusqlite::{Connection, params};
 use serde_json::{Value, json};
 
-use super::dispatch::RECOVER;
 use crate::{
     audit::{self, Entry, Event},
     hooks::{self, Hook},
     message::state::State,
     outbox::row::MessageRow,
-    pipeline::{Pipeline, current::Current},
+    pipeline::{Pipeline, RECOVER, current::Current},
     store::StoreError,
 };
 

@@ -7,7 +7,8 @@ use crate::{
         state::{Actor, Event as Happening},
     },
     outbox::{
-        accept::{Accepted, NewMessage},
+        accept::Accepted,
+        new_message::NewMessage,
         transition::{self, Change},
     },
     store::Store,

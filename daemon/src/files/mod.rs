@@ -5,10 +5,11 @@
 //! memory, and everything is bounded: one file, all of a message, all of the hub, the time, and how many are staged at
 //! once.
 //!
-//! - [`blobs`]: the folder, `DATA_DIR/files`: how a file gets into it whole, how long it stays, who takes it away;
+//! - [`blob_store`]: the folder, `DATA_DIR/files`: how a file gets into it whole, how long it stays, who takes it away;
 //! - [`kept`]: reading one back, its hash checked before the first byte is used;
-//! - [`beneath`]: files of an agent's own folder; [`fetch`]: files from an address, and [`reach`]: which addresses those
-//!   may be; [`uploads`]: files that a caller handed in;
+//! - [`stage`]: taking the files of a message, from wherever they are;
+//! - [`path_resolver`]: files of an agent's own folder; [`fetch`]: files from an address, and [`fetch_policy`]: which
+//!   addresses those may be; [`uploads`]: files that a caller handed in;
 //! - [`sniff`]: what a file is, by its content; words to be spoken become one by [`crate::voice`];
 //! - [`error`]: why a file was not taken.
 
@@ -19,26 +20,20 @@ pub mod fetch_policy;
 pub mod kept;
 mod path_resolver;
 mod sniff;
+mod stage;
 mod uploads;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::{Stream, StreamExt as _};
-use gatepost_link::Digest;
 use rusqlite::Transaction;
-use tokio::{
-    io::AsyncReadExt as _,
-    sync::{Semaphore, SemaphorePermit},
-};
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 pub use blob_store::Pin;
 pub use uploads::Uploaded;
 
 use crate::{
-    message::{
-        attachment::{Attachment, MAX_NAME, clean_name, is_kind},
-        attachment_spec::{Asked, Source},
-    },
+    message::attachment::Attachment,
     store::{Store, StoreError},
     voice::Voice,
 };
@@ -51,13 +46,9 @@ use fetch_policy::{Hosts, Private};
 const AT_ONCE: usize = 8;
 /// How long one waits for its turn.
 const TURN: Duration = Duration::from_secs(60);
-/// How long copying a file of an agent's own folder may take.
-const COPY_TIMEOUT: Duration = Duration::from_secs(60);
+
 /// What is read of a file at a time.
 const BLOCK: usize = 64 * 1024;
-
-/// What a recording of the hub's own is called.
-const SPOKEN: &str = "voice.ogg";
 
 /// How much is taken.
 #[derive(Debug, Clone)]
@@ -156,114 +147,6 @@ impl Files {
         self.0.voice.longest()
     }
 
-    /// Takes all files of a message for `agent`, in their order.
-    pub async fn stage(
-        &self,
-        agent: &str,
-        sources: &Sources,
-        asked: Vec<Asked>,
-    ) -> Result<Vec<Staged>, StageError> {
-        let bounds = self.bounds();
-        // A recording is the hub's own, and has bounds of its own: it takes no file's place.
-        let is_own = |asked: &Asked| matches!(asked.source, Source::Words(_));
-        let count = asked.iter().filter(|asked| !is_own(asked)).count();
-        if count > bounds.max_count {
-            return Err(StageError::Count(count, bounds.max_count));
-        }
-        self.make_room().await;
-        let (mut staged, mut left) = (Vec::with_capacity(asked.len()), bounds.max_together);
-        for asked in asked {
-            let is_own = is_own(&asked);
-            let file = self.stage_one(agent, sources, asked, left).await?;
-            if !is_own {
-                left = left.saturating_sub(file.attachment.size);
-            }
-            staged.push(file);
-        }
-        Ok(staged)
-    }
-
-    async fn stage_one(
-        &self,
-        agent: &str,
-        sources: &Sources,
-        asked: Asked,
-        left: u64,
-    ) -> Result<Staged, StageError> {
-        let far = matches!(asked.source, Source::Url(_) | Source::Words(_));
-        let mut spoken = None;
-        let _turn = turn(if far { &self.0.far } else { &self.0.here }).await?;
-        let (taken, name, claim) = match asked.source {
-            Source::Path(path) => {
-                let folder = sources.folder.clone().ok_or(StageError::NoFolder)?;
-                let copied = self.copy(folder, path.clone(), left);
-                // A file of a network's or of a program's file system comes as slowly as that likes.
-                let late = |_| StageError::Slow(COPY_TIMEOUT);
-                (tokio::time::timeout(COPY_TIMEOUT, copied).await.map_err(late)??, Some(path), None)
-            }
-            Source::Url(url) => {
-                let draft = self.draft(left)?;
-                let fetched = self.0.fetcher.fetch(&url, &sources.hosts, draft);
-                let limit = self.bounds().url_timeout;
-                let late = |_| StageError::Slow(limit);
-                let fetched = tokio::time::timeout(limit, fetched).await.map_err(late)??;
-                (fetched.taken, fetched.name, fetched.kind)
-            }
-            Source::Bytes(bytes) => {
-                let mut draft = self.draft(left)?;
-                draft.expect(bytes.len() as u64)?;
-                draft.write(&bytes).await?;
-                (draft.finish().await?, None, None)
-            }
-            Source::Words(words) => {
-                let recording = self.0.voice.speak(&words).await?;
-                let mut draft = self.draft(u64::MAX)?;
-                draft.expect(recording.len() as u64)?;
-                draft.write(&recording).await?;
-                spoken = Some(words);
-                (draft.finish().await?, Some(SPOKEN.to_owned()), None)
-            }
-            Source::Upload(digest) => (self.uploaded(agent, digest, left).await?, None, None),
-        };
-        if taken.size == 0 {
-            return Err(StageError::Empty);
-        }
-        let sniffed = sniff::sniff(&taken.head, asked.kind.as_deref().or(claim.as_deref()));
-        if asked.voice && !sniffed.kind.starts_with("audio/") {
-            return Err(StageError::NotAudio(sniffed.kind));
-        }
-        let name = asked.name.as_deref().and_then(clean_name).or_else(|| clean_name(&name?));
-        let name = name.unwrap_or_else(|| format!("file.{}", sniffed.extension));
-        debug_assert!(name.len() <= MAX_NAME && is_kind(&sniffed.kind));
-        let attachment = Attachment {
-            sha256: taken.pin.digest(),
-            name,
-            kind: sniffed.kind,
-            said_to_be: sniffed.said_to_be,
-            size: taken.size,
-            caption: asked.caption,
-            voice: asked.voice,
-            spoken,
-        };
-        Ok(Staged { attachment, pin: taken.pin })
-    }
-
-    /// Copies a file of an agent's own folder.
-    async fn copy(&self, folder: Folder, path: String, left: u64) -> Result<blob_store::Taken, StageError> {
-        let (file, size) = path_resolver::open(folder, path).await?;
-        let mut draft = self.draft(left)?;
-        draft.expect(size)?;
-        let mut file = tokio::fs::File::from_std(file);
-        let mut block = vec![0; BLOCK];
-        loop {
-            match file.read(&mut block).await.map_err(StageError::Read)? {
-                0 => break,
-                n => draft.write(&block[..n]).await?,
-            }
-        }
-        draft.finish().await
-    }
-
     /// Takes a file that `agent` hands in, for messages that it sends within the hour.
     pub async fn upload<B: AsRef<[u8]>, E: std::fmt::Display>(
         &self,
@@ -290,28 +173,6 @@ impl Files {
         let kind = sniff::sniff(&taken.head, None).kind;
         uploads::register(self.0.blobs.store(), agent, taken.pin.digest()).await?;
         Ok(Uploaded { file: taken.pin.digest(), size: taken.size, kind, lasts: uploads::LASTS })
-    }
-
-    async fn uploaded(
-        &self,
-        agent: &str,
-        digest: Digest,
-        left: u64,
-    ) -> Result<blob_store::Taken, StageError> {
-        // Held before it is looked for, so that it does not go in between.
-        let pin = self.0.blobs.pin(digest);
-        uploads::find(self.0.blobs.store(), agent, digest).await?;
-        let file =
-            kept::Kept::of(self.0.blobs.store()).open(&digest).await.map_err(|_| StageError::NoUpload)?;
-        let size = file.size;
-        let most = self.bounds().max_size.min(left);
-        if size > most {
-            return Err(StageError::TooLarge(most));
-        }
-        let mut head = Vec::new();
-        let source = tokio::fs::File::from_std(file.file);
-        source.take(sniff::HEAD as u64).read_to_end(&mut head).await.map_err(StageError::Read)?;
-        Ok(blob_store::Taken { pin, size, head })
     }
 
     fn draft(&self, left: u64) -> Result<Draft, StageError> {

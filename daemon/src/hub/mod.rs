@@ -1,13 +1,17 @@
 //! The hub: built from the configuration, started, stopped. The one place that knows everyone.
+//!
+//! [`start`] is the order in which it comes to life; what it keeps to itself is here, and how it stops.
 
 mod accounts;
 mod agents;
 mod hooks;
 mod identity;
+mod meeting;
 mod memory;
 mod operator;
 pub mod reload;
 pub mod restore;
+mod start;
 mod steady;
 mod upkeep;
 mod voice;
@@ -15,56 +19,40 @@ mod voice;
 use std::{
     net::SocketAddr,
     path::{Path, PathBuf},
-    sync::Arc,
     time::Duration,
 };
 
 use gatepost_link::{decision::PublicKey, seal::SealKey};
 use tokio::{
-    net::TcpListener,
     sync::{oneshot, watch},
     task::JoinHandle,
 };
 
 use accounts::Opened;
-use agents::agents;
 pub use agents::{check_agents, unusable_names};
 #[cfg(test)]
 pub(crate) use agents::{held, spelt};
 pub use identity::{IdentityError, public_key};
+pub use meeting::broker_elsewhere;
 pub use operator::token_path as operator_token_path;
-use reload::{Reload, bounds};
-use upkeep::Plan;
+use reload::Reload;
 pub use voice::voice;
 
 use crate::{
     agents::AgentError,
-    approval::{
-        Approvals,
-        availability::Paired,
-        device::{self, Device},
-        registry::{self, DeviceError},
-    },
+    approval::{Approvals, device::Device, registry::DeviceError},
     audit::checkpoint::Signer,
     channels::account::{Accounts, NoAccount, OpenError},
     companion::{
-        broker::{Address, Broker, BrokerError},
-        link::{self, Link},
-        logins::Logins,
+        broker::{Broker, BrokerError},
+        link::Link,
         register::Companions,
-        tls::Trust,
     },
     config::{Config, locate::locate_in},
-    connections::{descriptors::Descriptors, load::Load},
     events::Events,
-    files::{Files, error::StageError},
-    intake::http::{Behind, Endpoint, server},
-    metrics::Metrics,
-    outbox::{Outbox, transition::TransitionError},
-    pipeline::{
-        Pipeline, Shared, address_book::AddressBook, current::Current, identities::Identities,
-        rate_limiter::RateLimiter,
-    },
+    files::error::StageError,
+    outbox::transition::TransitionError,
+    pipeline::{Pipeline, current::Current},
     settings::secret::{Secret, SecretError},
     store::{Store, StoreError},
 };
@@ -216,122 +204,6 @@ pub fn open_accounts(config: &Config, store: &Store) -> Result<Accounts, HubErro
 }
 
 impl Hub {
-    /// Starts a hub. When this returns it takes messages.
-    pub async fn start(config: &Config, extras: Extras) -> Result<Self, HubError> {
-        // First, so that a second hub hears whose directory this is, and not that a port is taken.
-        let store = Store::open(&config.hub.data_dir)?;
-        let listener = TcpListener::bind(config.hub.listen)
-            .await
-            .map_err(|error| HubError::Listen(config.hub.listen, error))?;
-        let address = listener.local_addr().map_err(|error| HubError::Listen(config.hub.listen, error))?;
-        let signing = identity::load_or_create(store.directory())?;
-        let (key, signer) = (identity::public(&signing), Signer::new(signing));
-        // Before anything happens that the audit must tell.
-        upkeep::begin(&store, &signer).await?;
-        let secret = identity::sealing(store.directory())?;
-        let seal = secret.public();
-        operator::ensure(&store).await?;
-        registry::withdraw_outdated(&store).await?;
-        if let Some(device) = extras.companion {
-            // Its key was another process's, and went with it.
-            match registry::revoke(&store, &device.name, "hub").await {
-                Ok(_) | Err(DeviceError::Missing(_) | DeviceError::Revoked(_)) => {}
-                Err(error) => return Err(error.into()),
-            }
-            device::register(&store, device).await?;
-        }
-
-        store.space().guard();
-        let outbox = Outbox::new(store.clone()).bounded(bounds(config)).deduplicating(config.queue.dedup.0);
-        let software = config.approval.allow_software_companion;
-        let terms = config.approval.terms();
-        let approvals = Approvals::new(outbox.clone(), key, software).on(terms);
-        let opened = Opened::open(config, &store)?;
-        let private = config.checked().private_urls.clone();
-        let files = Files::open(store.clone(), config.files.bounds(), private, voice(config)?)?;
-        let pipeline = Pipeline::new(Shared {
-            outbox: outbox.clone(),
-            approvals: approvals.clone(),
-            agents: agents(config, opened.accounts())?,
-            accounts: opened.accounts().clone(),
-            ttl: config.hub.ttl.0,
-            context_ttl: config.contexts.ttl.0,
-            hooks: hooks::build(config)?,
-            limiter: RateLimiter::default(),
-            rates: Arc::default(),
-            book: AddressBook::new(config.checked().book.clone()),
-            files: files.clone(),
-            readiness: Arc::default(),
-            identities: Arc::new(Identities::new(store.clone())),
-        });
-        recover(&pipeline).await.map_err(|error| match error {
-            TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),
-            error => error.into(),
-        })?;
-
-        let descriptors = Descriptors::claim();
-        let Meeting { address: meeting, embedded } = meet(config, &extras.broker_users, descriptors.broker)?;
-        let (broker, logins) = embedded.unzip();
-        let devices = approvals.devices().await?;
-        for warning in store.read(Paired::read).await?.warnings(software, terms.quorum) {
-            tracing::warn!("{warning}");
-        }
-        let link = link::start(meeting, key, secret, devices, approvals.clone(), logins);
-        let (rest, resting) = oneshot::channel();
-        let current = Current::new(pipeline);
-        let dispatcher = tokio::spawn(current.clone().dispatch(resting));
-        let reload = Reload::new(extras.file.as_deref(), config, opened, &current).await;
-        let telling = tokio::spawn(current.clone().tell_hooks());
-        let plan = Plan {
-            backup_every: config.queue.backup_every.0,
-            backups: config.queue.backups,
-            retention: config.queue.retention.0,
-            audit_retention: config.queue.audit_retention.0,
-        };
-        let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), plan));
-        let events = Events::new(approvals);
-        let companions = link.companions().clone();
-        let load = Load::new("http");
-        let endpoint = Endpoint::new(Behind {
-            current: current.clone(),
-            reload: reload.clone(),
-            events: events.clone(),
-            metrics: Metrics::new(
-                current.clone(),
-                companions.presence().clone(),
-                load.clone(),
-                broker.as_ref().map(Broker::load).cloned(),
-                reload.count().clone(),
-            ),
-            companions,
-            max_body: config.hub.max_body,
-            hosts: config.hub.hosts.clone(),
-            load,
-        });
-        let bounds = server::Bounds::of(descriptors.http.min(config.hub.max_connections));
-        let (stop, stopped) = watch::channel(false);
-        let server = tokio::spawn(server::serve(listener, endpoint, bounds, stopped));
-        tracing::info!(%address, "the hub is ready");
-        Ok(Self {
-            address,
-            key,
-            seal,
-            store,
-            current,
-            reload,
-            events,
-            link,
-            _broker: broker,
-            dispatcher,
-            rest,
-            server,
-            stop,
-            upkeep,
-            telling,
-            signer,
-        })
-    }
-
     /// Where the HTTP interface listens.
     pub fn address(&self) -> SocketAddr {
         self.address
@@ -411,44 +283,4 @@ pub(crate) async fn recover(pipeline: &Pipeline) -> Result<(), TransitionError> 
     pipeline.recover_accepted().await?;
     pipeline.recover_sending().await?;
     Ok(pipeline.wake_others().await?)
-}
-
-/// Where the hub and its companions meet.
-struct Meeting {
-    address: Address,
-    /// The embedded broker and its logins, unless somebody runs another.
-    embedded: Option<(Broker, Logins)>,
-}
-
-/// The broker to meet companions at: the embedded one, started, with its logins, or the one that somebody runs.
-fn meet(config: &Config, users: &[(String, Secret)], connections: usize) -> Result<Meeting, HubError> {
-    if let Some(address) = broker_elsewhere(config)? {
-        return Ok(Meeting { address, embedded: None });
-    }
-    let broker = &config.broker;
-    let password = Secret::from(crate::random::hex::<16>().as_str());
-    let logins = Logins::default();
-    logins.fix("hub", &password);
-    users.iter().for_each(|(user, secret)| logins.fix(user, secret));
-    let running = Broker::start(broker.listen, logins.clone(), connections)?;
-    let address = Address {
-        host: broker.listen.ip().to_string(),
-        port: broker.listen.port(),
-        login: Some(("hub".into(), password)),
-        tls: None,
-        has_certificate: false,
-    };
-    Ok(Meeting { address, embedded: Some((running, logins)) })
-}
-
-/// The broker that somebody runs; nothing, where the embedded one is used.
-pub fn broker_elsewhere(config: &Config) -> Result<Option<Address>, HubError> {
-    let broker = &config.broker;
-    let Some(url) = &broker.url else { return Ok(None) };
-    let login = match (&broker.user, &broker.password) {
-        (Some(user), Some(password)) => Some((user.clone(), password.read()?)),
-        _ => None,
-    };
-    let trust = Trust { ca: broker.ca.as_deref(), own: broker.cert.as_deref().zip(broker.key.as_deref()) };
-    Ok(Some(Address::elsewhere(url, login, trust)?))
 }

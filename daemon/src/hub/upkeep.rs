@@ -8,6 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use super::memory::Memory;
 use crate::{
     audit::checkpoint::{Checkpoint, Signer},
+    config::Config,
     files::Files,
     outbox::{
         Outbox,
@@ -37,6 +38,17 @@ pub(super) struct Plan {
     pub retention: Duration,
     /// How long the audit's rows are kept.
     pub audit_retention: Duration,
+}
+
+impl Plan {
+    pub(super) fn of(config: &Config) -> Self {
+        Self {
+            backup_every: config.queue.backup_every.0,
+            backups: config.queue.backups,
+            retention: config.queue.retention.0,
+            audit_retention: config.queue.audit_retention.0,
+        }
+    }
 }
 
 /// Goes on until it is aborted.

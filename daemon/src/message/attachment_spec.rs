@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::{
     attachment::{digest, is_kind},
-    parameters::wrong_value,
+    given::wrong_value,
     refusal::{Code, Refusal},
 };
 use crate::spelling::nearest;

@@ -12,9 +12,10 @@ use super::{
     action::Action,
     aliases,
     attachment_spec::Asked,
+    given::{self, Given, clip},
     operation::Operation,
     operation_parser,
-    parameters::{self, Given, MOST_TARGETS, clip},
+    parameters::MOST_TARGETS,
     refusal::{Code, NO_ACCOUNT, Refusal},
     target::{self, Destination, ITSELF, KINDS_OF_ID},
 };
@@ -115,7 +116,7 @@ impl Call {
         let attachments =
             Asked::parse(given.value("voice")?, given.value("attachments")?, given.value("media")?)?;
         if action == Action::SendAttachment && attachments.is_empty() {
-            return Err(parameters::missing("attachments", action));
+            return Err(given::missing("attachments", action));
         }
         let says = !message.trim().is_empty();
         let shows = match &operation {
@@ -145,7 +146,7 @@ impl Call {
         let named = matches!(&destination, Destination::Address { thread: Some(_), .. });
         if action == Action::ThreadReply && thread.is_none() && !named && destination != Destination::Current
         {
-            return Err(parameters::missing("threadId", action));
+            return Err(given::missing("threadId", action));
         }
         Ok(Self {
             action,
@@ -173,13 +174,13 @@ fn target(given: Given<'_>, channels: &[&str]) -> Result<String, Refusal> {
     match given.value("to")? {
         Some(Value::Object(_)) => {
             let hint = "write it as one string: \"channel:address\", or \"channel:address#thread\"";
-            Err(Refusal { hint: hint.into(), ..parameters::wrong_type("to", "a string") })
+            Err(Refusal { hint: hint.into(), ..given::wrong_type("to", "a string") })
         }
         // The refusal for what is missing says it in the words that agents know.
         Some(Value::String(text)) if text.trim().is_empty() => Ok(String::new()),
         Some(several) if is_several(several, channels) => {
             let hint = "write \"action\": \"broadcast\" and \"targets\": [\"channel:address\", …], or one target as a string";
-            Err(Refusal { hint: hint.into(), ..parameters::wrong_type("to", "one target") })
+            Err(Refusal { hint: hint.into(), ..given::wrong_type("to", "one target") })
         }
         _ => Ok(given.short("to")?.unwrap_or_default()),
     }
@@ -206,7 +207,7 @@ fn targets(
     channels: &[&str],
 ) -> Result<Vec<(Option<String>, String)>, Refusal> {
     let targets = given.texts("targets")?.filter(|targets| !targets.is_empty());
-    let targets = targets.ok_or_else(|| parameters::missing("targets", Action::Broadcast))?;
+    let targets = targets.ok_or_else(|| given::missing("targets", Action::Broadcast))?;
     let several = given.texts("channels")?;
     if several.is_some() && channel.is_some() {
         let error = "\"channel\" and \"channels\" both name channels";
@@ -263,7 +264,7 @@ fn reply_to(given: Given<'_>, action: Action) -> Result<Option<String>, Refusal>
             let error = "\"replyToId\" and \"messageId\" name two messages";
             Err(Refusal::input(error, "give \"replyToId\" alone").because("contradictory"))
         }
-        (None, None) => Err(parameters::missing("replyToId", action)),
+        (None, None) => Err(given::missing("replyToId", action)),
         (one, other) => Ok(one.or(other)),
     }
 }
@@ -295,7 +296,7 @@ fn on_unknown(given: Given<'_>) -> Result<Option<bool>, Refusal> {
         None => Ok(None),
         Some("report") => Ok(Some(false)),
         Some("resend") => Ok(Some(true)),
-        Some(_) => Err(parameters::wrong_type("onUnknown", "\"report\" or \"resend\"")),
+        Some(_) => Err(given::wrong_type("onUnknown", "\"report\" or \"resend\"")),
     }
 }
 

@@ -10,8 +10,7 @@ use serde_json::Value;
 
 use super::{
     bounds::{MAX_FORM_LABEL, MAX_FORM_NAME, MOST_FIELDS},
-    operation_parser::{member, object},
-    parameters::{clip, line, wrong_type},
+    given::{clip, line, member, object, wrong_type},
     refusal::Refusal,
 };
 

@@ -1,12 +1,12 @@
 //! The vocabulary of messages. No I/O: the database is known only as far as the states have words in it.
 //!
 //! - [`target`]: where a message goes;
-//! - [`parameters`]: those of the `message` tool, [`schema`]: how they are written, and [`call`]: what an agent asks for,
-//!   parsed from them into types; [`slips`]: what models write in their place;
+//! - [`parameters`]: those of the `message` tool, [`schema`]: how they are written, [`given`]: what a call gives of them,
+//!   and [`call`]: what an agent asks for, parsed into types; [`aliases`]: what models write in their place;
 //! - [`action`]: the words for what can be done, and [`operation`]: what is done, typed;
 //! - [`bounds`]: how long and how many they may be;
 //! - [`form`]: what a button's form asks, and what somebody entered;
-//! - [`asked`]: files that a call asks for, and [`attachment`]: files that the hub has;
+//! - [`attachment_spec`]: files that a call asks for, and [`attachment`]: files that the hub has;
 //! - [`state`]: the states of a message and of its parts, and every legal way between them;
 //! - [`refusal`]: the errors that a caller sees;
 //! - [`receipt`]: what a caller is told of a message.
@@ -19,6 +19,7 @@ pub mod bounds;
 pub mod call;
 pub mod fingerprint;
 pub mod form;
+mod given;
 pub mod operation;
 mod operation_parser;
 pub mod parameters;

@@ -1,13 +1,13 @@
 //! What a call wants done: its operation, from the parameters of its action.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::{
     action::Action,
     bounds::{self, MAX_BUTTON_DATA, MAX_CARD_BYTES, MAX_CHOICE},
     form::Form,
+    given::{Given, clip, line, member, missing, object, wrong_type, wrong_value},
     operation::{Button, Choice, Extras, Operation, Poll, Presence, Press, Select},
-    parameters::{Given, clip, line, missing, wrong_type, wrong_value},
     refusal::{Code, Refusal},
 };
 
@@ -163,35 +163,6 @@ fn poll(given: Given<'_>) -> Result<Poll, Refusal> {
         seconds: hours.or(seconds),
         anonymous: given.choice("pollAnonymous")?,
     })
-}
-
-/// The members of an object that has no others than these.
-pub(super) fn object<'a>(
-    of: &str,
-    value: &'a Value,
-    known: &[&str],
-) -> Result<&'a Map<String, Value>, Refusal> {
-    let members = value
-        .as_object()
-        .ok_or_else(|| wrong_type(of, &format!("made of objects with {}", known.join(", "))))?;
-    match members.keys().find(|name| !known.contains(&name.as_str())) {
-        None => Ok(members),
-        Some(unknown) => {
-            let error = format!("{of:?} has an unknown member {:?}", clip(unknown));
-            Err(Refusal::input(error, format!("members are: {}", known.join(", ")))
-                .because("unknown_parameter"))
-        }
-    }
-}
-
-/// A member that is a line of at most so many characters.
-pub(super) fn member(
-    name: &'static str,
-    members: &Map<String, Value>,
-    most: usize,
-) -> Result<String, Refusal> {
-    let text = members.get(name).and_then(Value::as_str);
-    line(name, text.ok_or_else(|| wrong_type(name, "a string"))?, most)
 }
 
 #[cfg(test)]

@@ -119,7 +119,8 @@ mod tests {
     use crate::{
         outbox::{
             Outbox,
-            accept::{Accepted, NewMessage},
+            accept::Accepted,
+            new_message::NewMessage,
             transition::{self, NewPart},
         },
         store::Store,

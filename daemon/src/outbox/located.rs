@@ -83,7 +83,8 @@ mod tests {
         message::{operation::Operation, state::PartState},
         outbox::{
             Outbox,
-            accept::{Accepted, NewMessage},
+            accept::Accepted,
+            new_message::NewMessage,
             transition::{self, NewPart},
         },
         sessions::{self, Inbound},

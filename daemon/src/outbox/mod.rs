@@ -25,6 +25,7 @@ pub mod digest;
 pub mod edits;
 pub mod form_submissions;
 pub mod located;
+pub mod new_message;
 pub mod notices;
 pub mod outcome;
 pub mod pauses;

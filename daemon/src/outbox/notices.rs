@@ -8,7 +8,7 @@
 use rusqlite::{Row, Transaction, params};
 use serde_json::Value;
 
-use super::{Outbox, row::MessageRow, transition::TransitionError};
+use super::{Outbox, row::MessageRow};
 use crate::{
     clock::Time,
     message::{form::Entry, receipt::Receipt},
@@ -32,11 +32,7 @@ pub struct Notice {
 }
 
 /// Tells a message's agent of its end.
-pub(super) fn tell(
-    tx: &Transaction<'_>,
-    message: &MessageRow,
-    receipt: &Receipt,
-) -> Result<(), TransitionError> {
+pub(super) fn tell(tx: &Transaction<'_>, message: &MessageRow, receipt: &Receipt) -> Result<(), StoreError> {
     let receipt = serde_json::to_string(receipt).expect("a receipt is plain data");
     tx.prepare_cached("INSERT INTO inbox (agent, message, notice, at) VALUES (?, ?, ?, ?)")?
         .execute(params![message.agent, message.id, receipt, now_ms()])?;
@@ -44,12 +40,12 @@ pub(super) fn tell(
 }
 
 /// Whether a message stood before a person, so that the answer to its call was probably "held".
-pub(super) fn has_waited_for_a_person(tx: &Transaction<'_>, seq: i64) -> Result<bool, TransitionError> {
+pub(super) fn has_waited_for_a_person(tx: &Transaction<'_>, seq: i64) -> Result<bool, StoreError> {
     Ok(tx.prepare_cached("SELECT 1 FROM approvals WHERE message = ?")?.exists([seq])?)
 }
 
 /// Whether a part of a message did not reach everybody whom it was for.
-pub(super) fn missed_somebody(tx: &Transaction<'_>, seq: i64) -> Result<bool, TransitionError> {
+pub(super) fn missed_somebody(tx: &Transaction<'_>, seq: i64) -> Result<bool, StoreError> {
     let missed =
         "SELECT 1 FROM parts WHERE message = ? AND recipients ->> '$.reached' < recipients ->> '$.of'";
     Ok(tx.prepare_cached(missed)?.exists([seq])?)

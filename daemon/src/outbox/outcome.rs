@@ -8,7 +8,7 @@ use rusqlite::{Transaction, params};
 use serde_json::json;
 
 use super::{
-    digest, restored,
+    digest,
     row::MessageRow,
     transition::{self, Change, TransitionError},
 };
@@ -64,7 +64,7 @@ pub fn settle(
     let Outcome { arrived, reason, by, .. } = outcome;
     let message = MessageRow::get(tx, seq)?;
     next(message.state, Event::Settle, Actor::Operator)?;
-    if !restored::is_released(tx, seq)? {
+    if !transition::is_released(tx, seq)? {
         return Ok(Err(NotSettled::NeverLetOut));
     }
     let parts = transition::parts(tx, seq)?;

@@ -19,7 +19,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 
 use super::{
-    accept::NewMessage,
+    new_message::NewMessage,
     row::{self, MessageRow},
 };
 use crate::{

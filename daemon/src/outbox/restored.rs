@@ -4,7 +4,7 @@
 //! who was asked then is not asked now. So every message that has not come to its end becomes `unknown`, its agent is
 //! told, and only an operator releases it, one by one.
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
 use super::{
@@ -73,16 +73,9 @@ impl Outbox {
 
     /// Whether a message was ever let out to its lane.
     pub async fn was_released(&self, seq: i64) -> Result<bool, StoreError> {
-        self.store.read(move |db| is_released(db, seq)).await
+        self.store.read(move |db| transition::is_released(db, seq)).await
     }
 }
-
-/// Whether a message was ever let out to its lane.
-pub(super) fn is_released(db: &Connection, seq: i64) -> Result<bool, StoreError> {
-    Ok(db.query_row(RELEASED, [seq], |row| row.get(0))?)
-}
-
-const RELEASED: &str = "SELECT released IS NOT NULL FROM messages WHERE seq = ?";
 
 /// Takes a message that a restored backup made `unknown`, and that was never let out, back to `accepted`.
 ///
@@ -90,7 +83,7 @@ const RELEASED: &str = "SELECT released IS NOT NULL FROM messages WHERE seq = ?"
 /// request, which may have been given after the backup was made, decides nothing.
 pub fn readmit(tx: &Transaction<'_>, seq: i64, by: &str) -> Result<(), TransitionError> {
     let (event, actor) = (Event::Readmit, Actor::Operator);
-    if is_released(tx, seq)? {
+    if transition::is_released(tx, seq)? {
         let state = MessageRow::get(tx, seq)?.state;
         return Err(IllegalTransition { state, event, actor }.into());
     }
@@ -113,7 +106,7 @@ mod tests {
         message::{state::Event, state::State},
         outbox::{
             Filter, Outbox,
-            accept::NewMessage,
+            new_message::NewMessage,
             transition::{self, Change, NewPart},
         },
         store::{Store, restore},

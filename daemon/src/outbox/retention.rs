@@ -134,7 +134,8 @@ mod tests {
         message::state::Event,
         outbox::{
             Filter,
-            accept::{Accepted, NewMessage},
+            accept::Accepted,
+            new_message::NewMessage,
             transition::{self, Change, NewPart},
         },
         store::{Store, now_ms},

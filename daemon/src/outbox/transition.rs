@@ -1,6 +1,6 @@
 //! Every change of a message after it was accepted.
 
-use rusqlite::{Transaction, params};
+use rusqlite::{Connection, Transaction, params};
 use serde_json::{Value, json};
 
 use super::{
@@ -91,11 +91,52 @@ pub(crate) fn apply_to(
 ) -> Result<MessageRow, TransitionError> {
     let (seq, state) = (before.seq, next(before.state, change.event, change.actor)?);
     let ended_at = state.is_final().then(now_ms);
-    let code = change.code.map(Code::word);
-    let (released, ended) = (state == State::Ready && before.state != State::Sending, ended_at.is_some());
+    let released = state == State::Ready && before.state != State::Sending;
+    set_state(tx, &before, state, change, ended_at, released)?;
+    let was_unknown = before.state == State::Unknown;
+    let after = MessageRow {
+        state,
+        code: change.code.map(|code| code.word().to_owned()),
+        reason: change.reason.map(str::to_owned),
+        ended_at,
+        ..before
+    };
+    let mut detail = change.detail();
+    if is_told(tx, &after, was_unknown)? {
+        let receipt = super::receipt(tx, after.clone())?;
+        // How far it came.
+        detail["sent"] = json!(receipt.sent);
+        if let Some(of) = &receipt.detail {
+            detail["recipients"] = json!(of);
+        }
+        notices::tell(tx, &after, &receipt)?;
+    }
+    if released || after.state.is_final() {
+        detail["parts"] = digest::parts(tx, seq)?.into();
+    }
+    if after.state.is_final() {
+        detail["outcome"] = digest::outcome(tx, seq)?.into();
+    }
+    audit::append(
+        tx,
+        &Entry { actor: change.by, event: audit::Event::Message(state), message: Some(&after.id), detail },
+    )?;
+    Ok(after)
+}
+
+/// Writes the new state into the row, and into that of the approval that it ends.
+fn set_state(
+    tx: &Transaction<'_>,
+    before: &MessageRow,
+    state: State,
+    change: &Change<'_>,
+    ended_at: Option<i64>,
+    released: bool,
+) -> Result<(), StoreError> {
+    let (seq, code) = (before.seq, change.code.map(Code::word));
     // The audit's numbers only grow, and this is one transaction with the row that takes the next one. What need not be
     // written is left out: an index is brought up to date for every column that is named.
-    let sql = match (released, ended || before.ended_at.is_some()) {
+    let sql = match (released, ended_at.is_some() || before.ended_at.is_some()) {
         (false, false) => "UPDATE messages SET state = ?1, code = ?2, reason = ?3 WHERE seq = ?4",
         (true, false) => {
             "UPDATE messages SET state = ?1, code = ?2, reason = ?3,
@@ -119,46 +160,25 @@ pub(crate) fn apply_to(
         )?
         .execute(params![now_ms(), state, seq])?;
     }
-    let mut detail = change.detail();
-    let was_unknown = before.state == State::Unknown;
-    let after = MessageRow {
-        state,
-        code: code.map(str::to_owned),
-        reason: change.reason.map(str::to_owned),
-        ended_at,
-        ..before
-    };
-    // Of an end that its agent was told it is told again when it turns out to be another; whoever had to hear "held" hears
-    // what came of it; and so does whoever wrote to several people of whom not all were reached.
-    let told = match state {
-        State::Sent => {
-            was_unknown
-                || !after.history.is_empty()
-                || notices::has_waited_for_a_person(tx, seq)?
-                || notices::missed_somebody(tx, seq)?
-        }
-        state => state.is_final(),
-    };
-    let receipt = told.then(|| super::receipt(tx, after.clone())).transpose()?;
-    if let Some(receipt) = &receipt {
-        // How far it came.
-        detail["sent"] = json!(receipt.sent);
-        if let Some(of) = &receipt.detail {
-            detail["recipients"] = json!(of);
-        }
-        notices::tell(tx, &after, receipt)?;
+    Ok(())
+}
+
+/// Whether a message's agent is told of this state. Of an end that it was told it is told again when it turns out to be another;
+/// whoever had to hear "held" hears what came of it; and so does whoever wrote to several people of whom not all were reached.
+fn is_told(tx: &Transaction<'_>, after: &MessageRow, was_unknown: bool) -> Result<bool, StoreError> {
+    match after.state {
+        State::Sent => Ok(was_unknown
+            || !after.history.is_empty()
+            || notices::has_waited_for_a_person(tx, after.seq)?
+            || notices::missed_somebody(tx, after.seq)?),
+        state => Ok(state.is_final()),
     }
-    if released || after.state.is_final() {
-        detail["parts"] = digest::parts(tx, seq)?.into();
-    }
-    if after.state.is_final() {
-        detail["outcome"] = digest::outcome(tx, seq)?.into();
-    }
-    audit::append(
-        tx,
-        &Entry { actor: change.by, event: audit::Event::Message(state), message: Some(&after.id), detail },
-    )?;
-    Ok(after)
+}
+
+/// Whether a message was ever let out to its lane.
+pub(super) fn is_released(db: &Connection, seq: i64) -> Result<bool, StoreError> {
+    let sql = "SELECT released IS NOT NULL FROM messages WHERE seq = ?";
+    Ok(db.query_row(sql, [seq], |row| row.get(0))?)
 }
 
 /// Writes down what the hooks made of an accepted message: another text, or none if it stays. Once.

@@ -77,6 +77,9 @@ pub struct Shared {
     pub identities: Arc<Identities>,
 }
 
+/// After a failure of the database, before trying again.
+pub(crate) const RECOVER: Duration = Duration::from_secs(1);
+
 /// What the configuration says of one agent.
 #[derive(Debug, Clone, Default)]
 pub struct AgentRules {

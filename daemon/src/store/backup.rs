@@ -125,6 +125,19 @@ pub fn made(directory: &Path) -> Option<SystemTime> {
     list(directory).iter().rfind(|copy| copy.schema.is_none()).map(|copy| copy.made.into())
 }
 
+impl StoreError {
+    /// The same, with what to do about it if the database in `directory` is damaged.
+    pub fn explained(self, directory: &Path) -> Self {
+        match self.damage() {
+            Some(what) => {
+                let path = directory.join("gatepost.db");
+                Self::Damaged { path, what, newest: newest(directory) }
+            }
+            None => self,
+        }
+    }
+}
+
 impl Store {
     /// Makes a copy, and lets the oldest go beyond `keep`.
     pub async fn back_up(&self, keep: usize) -> Result<PathBuf, BackupError> {

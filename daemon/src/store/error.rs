@@ -5,7 +5,7 @@ use std::{
     sync::Arc,
 };
 
-use super::{LockError, Room, backup};
+use super::{LockError, Room};
 
 /// Why the store cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -40,7 +40,7 @@ pub enum StoreError {
     },
     /// There is no copy from before a migration, so there is no migration.
     #[error("the database is from an older gatepost, and is copied before it is changed: {0}")]
-    Uncopied(Box<backup::BackupError>),
+    Uncopied(Box<dyn std::error::Error + Send + Sync>),
     /// The file that says which life of the database this is.
     #[error("cannot use {}: {}", .0.display(), .1)]
     Epoch(PathBuf, std::io::Error),
@@ -68,7 +68,7 @@ fn remedy(path: &Path, newest: Option<&Path>) -> String {
 
 impl StoreError {
     /// What SQLite says when the file itself is broken.
-    fn damage(&self) -> Option<String> {
+    pub(super) fn damage(&self) -> Option<String> {
         use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase};
         let error = match self {
             Self::Sqlite(error) => error,
@@ -76,17 +76,6 @@ impl StoreError {
             _ => return None,
         };
         matches!(error.sqlite_error_code(), Some(DatabaseCorrupt | NotADatabase)).then(|| error.to_string())
-    }
-
-    /// The same, with what to do about it where the database in `directory` is damaged.
-    pub fn explained(self, directory: &Path) -> Self {
-        match self.damage() {
-            Some(what) => {
-                let path = directory.join("gatepost.db");
-                Self::Damaged { path, what, newest: backup::newest(directory) }
-            }
-            None => self,
-        }
     }
 
     /// What it says about the disk, if anything.

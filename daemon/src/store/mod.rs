@@ -10,6 +10,7 @@
 //! database and [`restore`] puts a copy back, [`epoch`] knows an old copy for one, [`anchor`] keeps the time. [`schema`] holds
 //! the tables. What the rows mean is known by the modules that own them.
 
+mod alone;
 mod anchor;
 pub mod backup;
 mod epoch;

@@ -17,9 +17,9 @@ use std::{
 use rusqlite::{Connection, OpenFlags, Transaction};
 
 use super::{
-    DirectoryLock,
+    DirectoryLock, alone,
     backup::{self, BackupError},
-    epoch, fresh, private_file, schema,
+    epoch, private_file, schema,
 };
 
 /// A copy that is whole, and is to be the database.
@@ -50,7 +50,7 @@ pub fn restore<E: From<BackupError>>(
     amend(&tx, replaced.as_ref())?;
     tx.commit().map_err(sql)?;
     drop(replaced);
-    fresh::seal(database, &beside).map_err(BackupError::from)?;
+    alone::seal(database, &beside).map_err(BackupError::from)?;
     let swapped = fs::rename(&beside, directory.join(READY))
         .and_then(|()| private_file::sync(directory))
         .and_then(|()| finish(directory));
@@ -65,7 +65,7 @@ fn prepared(
     replaced: Option<&Connection>,
 ) -> Result<Connection, BackupError> {
     let failed = |error| BackupError::File(directory.into(), error);
-    fresh::clear(beside).map_err(failed)?;
+    alone::clear(beside).map_err(failed)?;
     private_file::create(beside).map_err(failed)?;
     let damaged = |error: &dyn std::fmt::Display| BackupError::Damaged(copy.into(), error.to_string());
     // By SQLite, because what is in a log beside it belongs to it.

@@ -2,7 +2,7 @@
 
 use super::{
     capability_check::without,
-    parts::{Piece, rendered},
+    content::{Piece, rendered},
     speech,
 };
 use crate::{

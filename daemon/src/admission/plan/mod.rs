@@ -2,11 +2,12 @@
 //!
 //! - here: which target and account a call means;
 //! - [`capability_check`]: whether the platform can do what is asked;
-//! - [`parts`]: the platform requests that it becomes: [`files`] behind the text, or [`operations`] that are no text;
+//! - [`content`]: what its parts are made from, and [`parts`]: the platform requests that it becomes: [`files`] behind the text, or [`operations`] that are no text;
 //! - [`speech`]: what is to be spoken, as recordings whose words are one message each;
 //! - [`shown`]: what an approver reads beside the text.
 
 mod capability_check;
+mod content;
 mod files;
 mod operations;
 mod parts;
@@ -15,9 +16,10 @@ mod shown;
 mod speech;
 
 pub use capability_check::actions;
+pub use content::Content;
 pub(super) use files::fits;
+pub use parts::parts;
 pub(super) use parts::whose;
-pub use parts::{Content, parts};
 pub use renderings::Renderings;
 pub(super) use speech::apart;
 
@@ -98,44 +100,18 @@ pub fn resolve(
         Some((destination, name)) => (destination, Some(name)),
         None => (call.destination.clone(), None),
     };
-    let (channel, address, asked_thread) = match (&destination, origin) {
-        (Destination::Current, None) => {
-            let hint = "give the context that came with the message you answer, or name a target";
-            return Err(Refusal::input("\"current\" needs a context, and this call has none", hint)
-                .because("no_context"));
-        }
-        (Destination::Current, Some(origin)) => {
-            agree("channel", Some(&origin.place.channel), call.channel.as_ref())?;
-            (origin.place.channel.clone(), origin.place.address.clone(), None)
-        }
-        (Destination::Address { channel, address, thread, .. }, origin) => {
-            let named = agree("channel", channel.as_ref(), call.channel.as_ref())?;
-            let inferred = || origin.map(|origin| origin.place.channel.clone());
-            let channel = named.cloned().or_else(inferred);
-            let channel = channel.ok_or_else(|| no_channel(call, address, rules, accounts, book))?;
-            (channel, address.clone(), thread.as_ref())
-        }
-    };
+    let (channel, address, asked_thread) =
+        place_of(call, &destination, origin, |address| no_channel(call, address, rules, accounts, book))?;
     let is_person = matches!(destination, Destination::Address { person: true, .. });
     // To whom a channel is closed, nothing is said of what there is on it.
     let closed =
         (!rules.rights.reach(&channel)).then(|| policy::not_allowed(&rules.rights, &channel, &address));
-    let current = destination == Destination::Current;
-    let inherited = origin.filter(|_| current);
+    let inherited = origin.filter(|_| destination == Destination::Current);
     let bound = rules.accounts.get(&channel).map(String::as_str);
-    let inherited_account = inherited.map(|origin| origin.account.as_str());
-    if let (Some(named), Some(bound)) = (call.account.as_deref(), bound)
-        && named != bound
-        && inherited_account != Some(named)
-    {
-        let error = format!("this agent writes on {channel} from the account {bound:?} only, not {named:?}");
-        let refusal = Refusal::new(Code::Forbidden, error, "leave accountId out").because("not_its_account");
-        return Err(closed.unwrap_or(refusal));
-    }
-    // On the channel of its turn, an agent goes on by the account that was written to.
-    let of_turn =
-        origin.filter(|origin| origin.place.channel == channel).map(|origin| origin.account.as_str());
-    let account = call.account.as_deref().or(inherited_account).or(bound).or(of_turn);
+    let account = match account_of(call, &channel, origin, inherited, bound) {
+        Ok(account) => account,
+        Err(refusal) => return Err(closed.unwrap_or(refusal)),
+    };
     let (account, adapter) = accounts.pick(&channel, account).map_err(|error| {
         let address = canonical(accounts, &channel, &address, is_person).unwrap_or_else(|| address.clone());
         let target = Target { channel: channel.clone(), address, thread: None };
@@ -166,6 +142,57 @@ pub fn resolve(
         written_as: None,
         unidentified: None,
     })
+}
+
+/// The channel, the address and the thread that a destination names.
+fn place_of<'a>(
+    call: &Call,
+    destination: &'a Destination,
+    origin: Option<&Origin>,
+    no_channel: impl Fn(&str) -> Refusal,
+) -> Result<(String, String, Option<&'a String>), Refusal> {
+    match (destination, origin) {
+        (Destination::Current, None) => {
+            let hint = "give the context that came with the message you answer, or name a target";
+            Err(Refusal::input("\"current\" needs a context, and this call has none", hint)
+                .because("no_context"))
+        }
+        (Destination::Current, Some(origin)) => {
+            agree("channel", Some(&origin.place.channel), call.channel.as_ref())?;
+            Ok((origin.place.channel.clone(), origin.place.address.clone(), None))
+        }
+        (Destination::Address { channel, address, thread, .. }, origin) => {
+            let named = agree("channel", channel.as_ref(), call.channel.as_ref())?;
+            let inferred = || origin.map(|origin| origin.place.channel.clone());
+            let channel = named.cloned().or_else(inferred).ok_or_else(|| no_channel(address))?;
+            Ok((channel, address.clone(), thread.as_ref()))
+        }
+    }
+}
+
+/// The name of the account that a call goes from; nothing if nobody says. `inherited`: the turn whose conversation it goes on with.
+///
+/// # Errors
+/// It names one that is not its agent's.
+fn account_of<'a>(
+    call: &'a Call,
+    channel: &str,
+    origin: Option<&'a Origin>,
+    inherited: Option<&'a Origin>,
+    bound: Option<&'a str>,
+) -> Result<Option<&'a str>, Refusal> {
+    let inherited = inherited.map(|origin| origin.account.as_str());
+    if let (Some(named), Some(bound)) = (call.account.as_deref(), bound)
+        && named != bound
+        && inherited != Some(named)
+    {
+        let error = format!("this agent writes on {channel} from the account {bound:?} only, not {named:?}");
+        return Err(Refusal::new(Code::Forbidden, error, "leave accountId out").because("not_its_account"));
+    }
+    // On the channel of its turn, an agent goes on by the account that was written to.
+    let of_turn =
+        origin.filter(|origin| origin.place.channel == channel).map(|origin| origin.account.as_str());
+    Ok(call.account.as_deref().or(inherited).or(bound).or(of_turn))
 }
 
 /// Whether the platform can do what a call asks for where it goes. Only for who may write there.

@@ -2,7 +2,7 @@
 
 use super::{
     capability_check,
-    parts::{Content, never, rendered},
+    content::{Content, never, rendered},
     shown,
 };
 use crate::{

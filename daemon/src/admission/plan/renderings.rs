@@ -9,7 +9,7 @@ use std::sync::{
     atomic::{AtomicUsize, Ordering},
 };
 
-use super::parts::{headline, rendered};
+use super::content::{headline, rendered};
 use crate::{
     blocking,
     message::{attachment::Attachment, refusal::Refusal},

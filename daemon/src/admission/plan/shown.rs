@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::parts::Content;
+use super::content::Content;
 use crate::message::{
     form::Field,
     operation::{Button, Extras, Operation, Poll, Press, Select},

@@ -7,7 +7,7 @@
 
 use gatepost_chunk::{Mode, split};
 
-use super::parts::rendered;
+use super::content::rendered;
 use crate::{
     channels::{Adapter, FileForm},
     message::{

@@ -39,68 +39,32 @@ pub(super) enum Act {
     Presence { status: String, text: Option<String> },
 }
 
-/// The request of an act; none where Matrix has no such thing.
+/// The request of an operation; none if Matrix has no such thing.
 pub(super) fn compose(op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
-    let room = op.address.to_owned();
     let event = |kind: &str, content: Value| Some(Ok(Event::new(op.address, kind, content).into()));
-    let act = match op.operation.clone() {
-        // <https://spec.matrix.org/v1.18/client-server-api/#event-annotations-and-reactions>
-        Operation::React { message, emoji, remove: false } => {
-            let relates = json!({"rel_type": "m.annotation", "event_id": message, "key": emoji});
-            return event("m.reaction", json!({"m.relates_to": relates}));
-        }
-        // #event-replacements: the text for programs that know none is marked with a star.
-        Operation::Edit { message } => {
-            let new = text(op.part?);
-            let mut content = new.clone();
-            for body in ["body", "formatted_body"] {
-                if let Some(old) = new[body].as_str() {
-                    content[body] = format!("* {old}").into();
-                }
-            }
-            // Twice the text is more than an event may have: programs that know no replacements get its beginning.
-            if content.to_string().len() + new.to_string().len() > MOST_TWICE {
-                let body = new["body"].as_str().unwrap_or_default().chars().take(BEGINNING);
-                content = json!({
-                    "msgtype": new["msgtype"], "body": format!("* {}…", body.collect::<String>()), "m.mentions": {},
-                });
-            }
-            content["m.new_content"] = new;
-            content["m.relates_to"] = json!({"rel_type": "m.replace", "event_id": message});
-            return event("m.room.message", content);
-        }
-        // #threading: any message may be a thread's root.
+    match op.operation {
+        Operation::React { message, emoji, remove: false } => event("m.reaction", reaction(message, emoji)),
+        Operation::Edit { message } => event("m.room.message", replacement(op.part?, message)),
         Operation::Thread { name, message } => {
-            let mut content = match op.part {
-                Some(part) => text(part),
-                None => json!({"msgtype": "m.text", "body": name, "m.mentions": {}}),
-            };
-            if op.silent {
-                content["msgtype"] = json!(QUIET);
-            }
-            // A thread has no name there: it stands above the text, as who approves it reads it.
-            if op.part.is_some() {
-                content["body"] =
-                    format!("{name}\n\n{}", content["body"].as_str().unwrap_or_default()).into();
-                if let Some(html) = content["formatted_body"].as_str() {
-                    content["formatted_body"] = format!("<p>{}</p>{html}", escaped(&name)).into();
-                }
-            }
-            if let Some(relation) = relation(message.as_deref(), None) {
-                content["m.relates_to"] = relation;
-            }
-            return event("m.room.message", content);
+            event("m.room.message", thread_start(op, name, message.as_deref()))
         }
         Operation::Poll(_) if op.silent => {
-            return Some(Err(Refused::because("a poll on Matrix always notifies: leave silent out")));
+            Some(Err(Refused::because("a poll on Matrix always notifies: leave silent out")))
         }
-        Operation::Poll(poll) => {
-            let mut content = self::poll(&poll);
+        Operation::Poll(asked) => {
+            let mut content = poll(asked);
             if let Some(relation) = relation(op.thread, op.reply_to) {
                 content["m.relates_to"] = relation;
             }
-            return event("org.matrix.msc3381.poll.start", content);
+            event("org.matrix.msc3381.poll.start", content)
         }
+        operation => Some(Ok(Request::Act(act(op.address.to_owned(), operation.clone())?))),
+    }
+}
+
+/// What is no event; nothing if it is one, or Matrix has no such thing.
+fn act(room: String, operation: Operation) -> Option<Act> {
+    Some(match operation {
         Operation::React { message, emoji, remove: true } => Act::Unreact { room, event: message, emoji },
         Operation::Delete { message } => Act::Redact { room, event: message },
         Operation::Pin { message } => Act::Pin { room, event: message },
@@ -116,9 +80,61 @@ pub(super) fn compose(op: &OperationRequest<'_>) -> Option<Result<Request, Refus
             };
             Act::Presence { status: status.into(), text }
         }
-        Operation::Send(_) | Operation::Timeout { .. } => return None,
+        Operation::React { remove: false, .. }
+        | Operation::Edit { .. }
+        | Operation::Thread { .. }
+        | Operation::Poll(_)
+        | Operation::Send(_)
+        | Operation::Timeout { .. } => return None,
+    })
+}
+
+/// <https://spec.matrix.org/v1.18/client-server-api/#event-annotations-and-reactions>
+fn reaction(message: &str, emoji: &str) -> Value {
+    json!({"m.relates_to": {"rel_type": "m.annotation", "event_id": message, "key": emoji}})
+}
+
+/// #event-replacements: the text for programs that know none is marked with a star.
+fn replacement(part: &Part, message: &str) -> Value {
+    let new = text(part);
+    let mut content = new.clone();
+    for body in ["body", "formatted_body"] {
+        if let Some(old) = new[body].as_str() {
+            content[body] = format!("* {old}").into();
+        }
+    }
+    // Twice the text is more than an event may have: programs that know no replacements get its beginning.
+    if content.to_string().len() + new.to_string().len() > MOST_TWICE {
+        let body = new["body"].as_str().unwrap_or_default().chars().take(BEGINNING);
+        content = json!({
+            "msgtype": new["msgtype"], "body": format!("* {}…", body.collect::<String>()), "m.mentions": {},
+        });
+    }
+    content["m.new_content"] = new;
+    content["m.relates_to"] = json!({"rel_type": "m.replace", "event_id": message});
+    content
+}
+
+/// #threading: any message may be a thread's root.
+fn thread_start(op: &OperationRequest<'_>, name: &str, message: Option<&str>) -> Value {
+    let mut content = match op.part {
+        Some(part) => text(part),
+        None => json!({"msgtype": "m.text", "body": name, "m.mentions": {}}),
     };
-    Some(Ok(Request::Act(act)))
+    if op.silent {
+        content["msgtype"] = json!(QUIET);
+    }
+    // A thread has no name there: it stands above the text, as who approves it reads it.
+    if op.part.is_some() {
+        content["body"] = format!("{name}\n\n{}", content["body"].as_str().unwrap_or_default()).into();
+        if let Some(html) = content["formatted_body"].as_str() {
+            content["formatted_body"] = format!("<p>{}</p>{html}", escaped(name)).into();
+        }
+    }
+    if let Some(relation) = relation(message, None) {
+        content["m.relates_to"] = relation;
+    }
+    content
 }
 
 fn text(part: &Part) -> Value {

@@ -55,7 +55,7 @@ async fn pump(mut events: EventLoop, packets: mpsc::Sender<Packet>, broker: Addr
                 }
             }
             Ok(Event::Outgoing(_)) => {}
-            Err(error) => return presence.broker_is(Some(tls::explain(&error, &broker))),
+            Err(error) => return presence.broker_is(Some(tls::explain(&error, broker.peer()))),
         }
     }
 }

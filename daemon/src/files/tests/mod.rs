@@ -10,12 +10,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use gatepost_link::Digest;
+
 use super::{
     kept::{Kept, KeptError},
     *,
 };
 use crate::{
-    message::refusal::{Code, Refusal},
+    message::{
+        attachment_spec::{Asked, Source},
+        refusal::{Code, Refusal},
+    },
     program::Program,
     voice,
 };

@@ -11,9 +11,8 @@ use axum::{
 use serde::de::DeserializeOwned;
 
 use super::{
-    Endpoint,
-    messages::SENDERS,
-    problem, query,
+    Endpoint, problem,
+    query::{self, clip},
     server::{self, OverBudget, Unread},
 };
 use crate::{
@@ -25,6 +24,9 @@ use crate::{
 
 /// How long a body may take to come.
 const BODY: Duration = Duration::from_secs(20);
+
+/// Who may hand messages in and ask for them.
+pub(super) const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
 
 impl Endpoint {
     /// Recognises the caller, checks its role, and only then runs `work`, which may read the body. Refusals become
@@ -223,8 +225,4 @@ fn operators_token() -> Refusal {
     let hint = "make a token for the agent with: gatepost agent add NAME; to act as the operator on purpose, start \
                 gatepost mcp --as-operator, or send the header Gatepost-As-Operator: true";
     Refusal::new(Code::Forbidden, error, hint).because("operator_token")
-}
-
-pub(super) fn clip(text: &str) -> String {
-    text.chars().take(200).collect()
 }

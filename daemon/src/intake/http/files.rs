@@ -16,7 +16,7 @@ use futures_util::{Stream, StreamExt as _, stream};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Endpoint, messages::SENDERS, problem::Refused};
+use super::{Endpoint, caller::SENDERS, problem::Refused};
 use crate::message::refusal::Refusal;
 
 /// Between two pieces of a body.

@@ -8,11 +8,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{
-    Endpoint,
-    messages::{SENDERS, listed},
-    query,
-};
+use super::{Endpoint, caller::SENDERS, messages::listed, query};
 use crate::{
     agents::Role,
     intake::message_service,

@@ -12,7 +12,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Endpoint, caller, problem::Refused, query};
+use super::{
+    Endpoint,
+    caller::{self, SENDERS},
+    problem::Refused,
+    query,
+};
 use crate::{
     admission::submit::Idempotency,
     agents::{Caller, Role},
@@ -82,8 +87,6 @@ struct Messages {
     ok: bool,
     messages: Vec<Summary>,
 }
-
-pub(super) const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
 
 /// Takes a call of the `message` tool.
 ///

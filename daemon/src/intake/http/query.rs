@@ -17,7 +17,6 @@ use utoipa::openapi::{
     path::{Operation, ParameterIn},
 };
 
-use super::caller::clip;
 use crate::{message::refusal::Refusal, spelling::nearest};
 
 /// The longest key that a refusal repeats, in characters.
@@ -77,6 +76,11 @@ pub(super) fn read<T: DeserializeOwned>(request: &Request) -> Result<T, Refusal>
         Refusal::input(clip(&error.body_text()), "see daemon/docs/http.md for the parameters that there are")
             .because("query")
     })
+}
+
+/// What a parser says of outside text: bounded.
+pub(super) fn clip(text: &str) -> String {
+    text.chars().take(200).collect()
 }
 
 #[cfg(test)]

@@ -11,7 +11,12 @@ use serde_json::Value;
 use tokio::sync::mpsc;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Endpoint, caller, messages::SENDERS, problem::Refused, progress, query};
+use super::{
+    Endpoint,
+    caller::{self, SENDERS},
+    problem::Refused,
+    progress, query,
+};
 use crate::{
     agents::Caller,
     channels::formats::ToolResults,

@@ -1,5 +1,5 @@
 use super::*;
-use crate::store::Store;
+use crate::{message::operation::Operation, outbox::transition, store::Store};
 
 fn new_message(text: &str) -> NewMessage {
     NewMessage { idempotency_key: Some(text.into()), ..NewMessage::example(text) }

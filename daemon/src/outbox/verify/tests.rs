@@ -9,7 +9,8 @@ use crate::{
     },
     outbox::{
         Outbox,
-        accept::{Accepted, NewMessage},
+        accept::Accepted,
+        new_message::NewMessage,
         restored,
         transition::{self, Change, NewPart},
     },

@@ -1,5 +1,8 @@
 //! Two addresses of one person or place are one to everything that judges, queues or recognises a message.
 
+mod later;
+mod named;
+
 use std::{collections::BTreeMap, sync::Arc};
 
 use proptest::prelude::*;
@@ -13,7 +16,6 @@ use crate::{
         identity::Spelling,
         testing::contract::identities::{Pair, pairs, unidentified},
     },
-    message::refusal::Refusal,
     sessions::{self, Inbound},
 };
 
@@ -65,26 +67,9 @@ pub(super) fn pipeline(
 }
 
 pub(super) fn pipeline_of(outbox: Outbox, accounts: Accounts, mut rules: AgentRules) -> Pipeline {
-    let files =
-        Files::open(outbox.store().clone(), Bounds::default(), Private::default(), crate::voice::Voice::OFF)
-            .unwrap();
     rules.rights.allow = crate::hub::spelt(rules.rights.allow, &accounts).unwrap();
     rules.rights.hold = crate::hub::held(crate::hub::spelt(rules.rights.hold, &accounts).unwrap(), &accounts);
-    Pipeline::new(Shared {
-        approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
-        identities: Arc::new(Identities::new(outbox.store().clone())),
-        outbox,
-        accounts,
-        agents: BTreeMap::from([("a".to_owned(), rules)]),
-        ttl: Duration::from_hours(24),
-        context_ttl: Duration::from_hours(24),
-        limiter: RateLimiter::default(),
-        rates: Arc::default(),
-        book: AddressBook::default(),
-        files,
-        readiness: Arc::default(),
-        hooks: Hooks::new(Kinds::default()),
-    })
+    Pipeline::new(shared(outbox, accounts, BTreeMap::from([("a".to_owned(), rules)])))
 }
 
 pub(super) fn to(channel: &str, address: &str) -> Value {
@@ -264,168 +249,6 @@ async fn a_broadcast_by_two_addresses_of_one_person_is_refused_and_the_same_word
     let one = fixture.submit(&to("local", "ann")).await.unwrap();
     let same = fixture.submit(&to("local", "also-ann")).await.unwrap();
     assert_eq!((one.id, true), (same.id, same.deduplicated));
-}
-
-/// Policy is judged again when a lane takes a message.
-mod later {
-    use super::*;
-
-    async fn queued(rights: AgentRules) -> (Fixture, Arc<Platform>, i64) {
-        let platform = Arc::new(Platform::default());
-        let fixture = Fixture::with("local", platform.clone(), rights);
-        let receipt = fixture.submit(&to("local", "ann")).await.unwrap();
-        let seq = fixture.pipeline.outbox().find(&receipt.id.0).await.unwrap().unwrap().seq;
-        (fixture, platform, seq)
-    }
-
-    /// What becomes of it in a hub with these rules.
-    async fn ends(fixture: &Fixture, platform: &Arc<Platform>, seq: i64, rules: AgentRules) -> Receipt {
-        let again = pipeline(fixture.pipeline.outbox().clone(), "local", platform.clone(), rules);
-        let (stop, stopped) = oneshot::channel();
-        let dispatcher = tokio::spawn(Current::new(again.clone()).dispatch(stopped));
-        let receipt = again.wait(seq, PATIENCE).await.unwrap();
-        let _ = stop.send(());
-        dispatcher.await.unwrap();
-        receipt
-    }
-
-    fn free() -> AgentRules {
-        rules(&["local:*"], &[], CrossContext::Allow)
-    }
-
-    #[tokio::test]
-    async fn what_is_not_allowed_any_more_is_not_sent_and_its_agent_is_told() {
-        for now in
-            [rules(&["local:bob"], &[], CrossContext::Allow), rules(&["local:*"], &[], CrossContext::Deny)]
-        {
-            let (fixture, platform, seq) = queued(free()).await;
-            let receipt = ends(&fixture, &platform, seq, now).await;
-            assert_eq!(
-                (receipt.state, receipt.code.as_deref()),
-                (State::Failed, Some("not_allowed")),
-                "{receipt:?}"
-            );
-            assert!(platform.heard("ann").is_empty());
-            let notices = fixture.pipeline.outbox().notices("a", 0, 10).await.unwrap();
-            assert_eq!(notices[0].receipt["code"], "not_allowed");
-        }
-    }
-
-    #[tokio::test]
-    async fn what_is_still_allowed_is_sent() {
-        let (fixture, platform, seq) = queued(free()).await;
-        let receipt = ends(&fixture, &platform, seq, rules(&["local:ann"], &[], CrossContext::Allow)).await;
-        assert_eq!((receipt.state, platform.heard("ann").len()), (State::Sent, 1));
-    }
-
-    #[tokio::test]
-    async fn what_a_revoked_token_handed_in_is_not_sent_and_what_the_next_one_does_is() {
-        for renewed in [false, true] {
-            let (fixture, platform, seq) = queued(free()).await;
-            let store = fixture.pipeline.outbox().store();
-            agents::add(store, "a", Role::Agent, "operator").await.unwrap();
-            // They are told apart by the clock.
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-            agents::revoke(store, "a", "operator").await.unwrap();
-            if renewed {
-                agents::add(store, "a", Role::Agent, "operator").await.unwrap();
-            }
-            let receipt = ends(&fixture, &platform, seq, free()).await;
-            assert_eq!((receipt.state, receipt.code.as_deref()), (State::Failed, Some("not_allowed")));
-            if renewed {
-                let next = fixture.submit(&to("local", "bob")).await.unwrap();
-                let seq = fixture.pipeline.outbox().find(&next.id.0).await.unwrap().unwrap().seq;
-                assert_eq!(ends(&fixture, &platform, seq, free()).await.state, State::Sent);
-            }
-        }
-    }
-
-    #[tokio::test]
-    async fn a_person_who_must_be_asked_by_now_was_not_and_one_who_approved_is_not_asked_again() {
-        let holding = || rules(&["local:*"], &["local:ann"], CrossContext::Allow);
-        let (fixture, platform, seq) = queued(free()).await;
-        let receipt = ends(&fixture, &platform, seq, holding()).await;
-        assert_eq!(receipt.code.as_deref(), Some("not_allowed"), "{receipt:?}");
-
-        let (fixture, platform, seq) = queued(holding()).await;
-        approve(&fixture, seq).await;
-        let receipt =
-            ends(&fixture, &platform, seq, rules(&["local:*"], &["local:*"], CrossContext::Hold)).await;
-        assert_eq!((receipt.state, platform.heard("ann").len()), (State::Sent, 1), "{receipt:?}");
-
-        let (fixture, platform, seq) = queued(holding()).await;
-        approve(&fixture, seq).await;
-        let receipt = ends(&fixture, &platform, seq, rules(&["local:bob"], &[], CrossContext::Allow)).await;
-        assert_eq!(receipt.code.as_deref(), Some("not_allowed"), "{receipt:?}");
-        assert!(platform.heard("ann").is_empty(), "an approval outlived its agent's rights");
-    }
-
-    /// As if a companion had.
-    async fn approve(fixture: &Fixture, seq: i64) {
-        use crate::{
-            message::state::{Actor, Event},
-            outbox::transition::{self, Change},
-        };
-        let outbox = fixture.pipeline.outbox();
-        let approved = outbox.change(seq, move |tx| {
-            tx.execute("UPDATE approvals SET verdict = 'approve', decided_at = 1 WHERE message = ?", [seq])?;
-            let by = Change {
-                actor: Actor::Approver,
-                by: "companion:kitchen",
-                ..Change::hub(Event::Approve, None)
-            };
-            transition::apply(tx, seq, &by).map(drop)
-        });
-        approved.await.unwrap();
-    }
-}
-
-/// An explicit platform is what it says.
-mod named {
-    use super::*;
-
-    fn with_book(channel: &str, name: &str, target: &str, rules: AgentRules) -> Fixture {
-        let fixture = Fixture::with(channel, Arc::new(Platform::default()), rules);
-        let meant = crate::message::target::Destination::parse(target, &crate::channels::registry::NAMES);
-        let pipeline = fixture.pipeline.0;
-        let mut shared = Arc::into_inner(pipeline).unwrap();
-        shared.book = AddressBook::new([(name.to_owned(), meant.unwrap())].into());
-        Fixture { pipeline: Pipeline::new(shared), ..fixture }
-    }
-
-    #[tokio::test]
-    async fn a_name_of_the_book_is_no_address_of_another_platform() {
-        let fixture = with_book("local", "ann", "telegram:5", rules(&["*"], &[], CrossContext::Allow));
-        let looked = fixture.look(&json!({"channel": "local", "to": "ann", "message": "x"})).await.unwrap();
-        assert_eq!(looked.to, "local:ann");
-        let looked = fixture.look(&json!({"to": "local:ann", "message": "x"})).await.unwrap();
-        assert_eq!(looked.to, "local:ann");
-        // Without a platform it is the name.
-        let refusal = fixture.look(&json!({"to": "ann", "message": "x"})).await.unwrap_err();
-        assert!(refusal.error.contains("telegram"), "{refusal}");
-    }
-
-    #[tokio::test]
-    async fn what_an_agent_may_not_write_to_is_refused_before_anything_is_said_of_accounts() {
-        let fixture = Fixture::with(
-            "local",
-            Arc::new(Platform::default()),
-            rules(&["local:ann", "telegram:5"], &[], CrossContext::Allow),
-        );
-        for target in ["slack:C012AB3CD", "telegram:6", "local:bob"] {
-            let refusal = fixture.submit(&json!({"to": target, "message": "x"})).await.unwrap_err();
-            assert_eq!(refusal.reason, Some("not_allowed"), "{target}: {refusal}");
-            assert!(refusal.error.contains(&format!("target \"{target}\" is not among")), "{refusal}");
-        }
-        // To who may write there it is said what is missing.
-        let refusal = fixture.submit(&json!({"to": "telegram:5", "message": "x"})).await.unwrap_err();
-        assert!(refusal.error.contains("no account is set up on channel"), "{refusal}");
-        let refusal = fixture
-            .submit(&json!({"to": "local:bob", "accountId": "secret", "message": "x"}))
-            .await
-            .unwrap_err();
-        assert_eq!(refusal.reason, Some("not_allowed"), "{refusal}");
-    }
 }
 
 proptest! {

@@ -1,13 +1,6 @@
 //! What a message does beside bringing text, from the call to the platform; and platforms that can be asked.
 
 use super::*;
-use crate::message::refusal::Refusal;
-
-async fn fixture() -> (tempfile::TempDir, Arc<Platform>, Fixture) {
-    let (directory, one, two) = platforms();
-    let fixture = Fixture::open(directory.path(), &one, &two).await;
-    (directory, one, fixture)
-}
 
 async fn refused(fixture: &Fixture, call: Value) -> Refusal {
     hand_in(fixture, call).await.unwrap_err()
@@ -15,7 +8,7 @@ async fn refused(fixture: &Fixture, call: Value) -> Refusal {
 
 #[tokio::test]
 async fn a_deed_goes_through_the_house_as_a_text_does() {
-    let (_directory, one, fixture) = fixture().await;
+    let (_directory, one, fixture) = Fixture::of(Platform::default()).await;
     let react = json!({"action": "react", "messageId": 5, "emoji": "👍", "message": null});
     let edit = json!({"action": "edit", "messageId": "5", "message": "**New**"});
     let poll =
@@ -30,7 +23,7 @@ async fn a_deed_goes_through_the_house_as_a_text_does() {
 
 #[tokio::test]
 async fn a_polls_text_goes_before_it_and_buttons_stand_under_the_last_text() {
-    let (_directory, one, fixture) = fixture().await;
+    let (_directory, one, fixture) = Fixture::of(Platform::default()).await;
     let call =
         json!({"action": "poll", "message": "Look:", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
     let seq = fixture.send_as("courier", "one:ann", call).await;
@@ -46,7 +39,7 @@ async fn a_polls_text_goes_before_it_and_buttons_stand_under_the_last_text() {
 
 #[tokio::test]
 async fn an_approver_reads_what_a_held_deed_would_do() {
-    let (_directory, _, fixture) = fixture().await;
+    let (_directory, _, fixture) = Fixture::of(Platform::default()).await;
     let react = json!({"action": "react", "messageId": "5", "emoji": "👍", "message": null});
     let seq = fixture.send_as("asker", "one:ann", react).await;
     let held = fixture.pipeline.outbox().get(seq).await.unwrap();
@@ -58,9 +51,7 @@ async fn an_approver_reads_what_a_held_deed_would_do() {
 
 #[tokio::test]
 async fn every_action_is_judged_by_where_it_goes() {
-    let (directory, _, two) = platforms();
-    let able = Arc::new(Platform { able: true, files: Some(FileForm::Captioned), ..Platform::default() });
-    let fixture = Fixture::open(directory.path(), &able, &two).await;
+    let (_directory, able, fixture) = Fixture::of(Platform { able: true, ..captioning() }).await;
     let calls = [
         json!({"message": "hi"}),
         json!({"action": "broadcast", "targets": ["one:ann"], "message": "hi"}),
@@ -97,9 +88,7 @@ async fn every_action_is_judged_by_where_it_goes() {
 
 #[tokio::test]
 async fn a_threads_name_says_whose_it_is_where_nothing_else_of_it_is_read() {
-    let (directory, _, two) = platforms();
-    let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
-    let fixture = Fixture::open(directory.path(), &one, &two).await;
+    let (_directory, _, fixture) = Fixture::of(captioning()).await;
     let mut shown = Vec::new();
     for message in [Value::Null, json!("Hello")] {
         let call = json!({"action": "thread", "threadName": "Plans", "message": message});
@@ -113,7 +102,7 @@ async fn a_threads_name_says_whose_it_is_where_nothing_else_of_it_is_read() {
 
 #[tokio::test]
 async fn what_a_platform_cannot_do_is_refused_at_the_door_with_what_to_do_instead() {
-    let (_directory, _, fixture) = fixture().await;
+    let (_directory, _, fixture) = Fixture::of(Platform::default()).await;
     let pin = refused(&fixture, json!({"action": "pin", "to": "one:ann", "messageId": "5"})).await;
     assert_eq!((pin.reason, pin.hint.as_str()), (Some("not_supported"), "write it again"));
     let kick = refused(&fixture, json!({"action": "kick", "to": "one:ann", "userId": "5"})).await;
@@ -147,7 +136,7 @@ async fn what_a_platform_cannot_do_is_refused_at_the_door_with_what_to_do_instea
 
 #[tokio::test]
 async fn a_new_text_that_is_too_long_for_one_message_is_refused() {
-    let (_directory, _, fixture) = fixture().await;
+    let (_directory, _, fixture) = Fixture::of(Platform::default()).await;
     let call = json!({"action": "edit", "to": "one:ann", "messageId": "5", "message": "word ".repeat(30)});
     let receipt = hand_in(&fixture, call).await.unwrap();
     assert_eq!((receipt.state, receipt.code.as_deref()), (State::Failed, Some("too_large")));
@@ -161,7 +150,7 @@ async fn a_platform_that_can_tell_is_asked_before_anything_is_sent_again() {
         (Ok(None), State::Sent, 2),
         (Err(Failure::Permanent("no rights to look".into())), State::Unknown, 1),
     ] {
-        let (_directory, one, fixture) = fixture().await;
+        let (_directory, one, fixture) = Fixture::of(Platform::default()).await;
         *one.found.lock().unwrap() = Some(found);
         one.answers("ann", Failure::Unknown("no answer".into()));
         let seq = fixture.send("one:ann", "Hello").await;
@@ -200,9 +189,7 @@ async fn what_a_platform_does_not_show_is_unknown_unless_it_may_come_twice() {
 
 #[tokio::test]
 async fn what_a_platform_would_never_take_fails_before_anything_leaves() {
-    let (directory, _, two) = platforms();
-    let one = Arc::new(Platform { files: Some(FileForm::Captioned), ..Platform::default() });
-    let fixture = Fixture::open(directory.path(), &one, &two).await;
+    let (_directory, one, fixture) = Fixture::of(captioning()).await;
     let poll =
         json!({"to": "one:ann", "action": "poll", "pollQuestion": "Tea?", "pollOption": ["Yes", "No"]});
     let text = json!({"to": "one:ann", "message": "It is unheard of."});
@@ -219,8 +206,7 @@ async fn what_a_platform_would_never_take_fails_before_anything_leaves() {
 #[tokio::test]
 async fn what_a_platform_tells_later_settles_what_nobody_knew_and_nothing_else() {
     for (arrives, state) in [(true, State::Sent), (false, State::Failed)] {
-        let (directory, one, two) = platforms();
-        let fixture = Fixture::open(directory.path(), &one, &two).await;
+        let (_directory, one, fixture) = Fixture::of(Platform::default()).await;
         one.answers("ann", Failure::Unknown("no answer".into()));
         let receipt = hand_in(&fixture, json!({"to": "one:ann", "message": "Hello"})).await.unwrap();
         let outbox = fixture.pipeline.outbox();
@@ -250,8 +236,7 @@ async fn what_a_platform_tells_later_settles_what_nobody_knew_and_nothing_else()
 
 #[tokio::test]
 async fn what_a_platform_did_not_deliver_after_all_has_failed_or_goes_as_what_was_approved_for_that() {
-    let (directory, one, two) = platforms();
-    let fixture = Fixture::open(directory.path(), &one, &two).await;
+    let (_directory, one, fixture) = Fixture::of(Platform::default()).await;
     let outbox = fixture.pipeline.outbox();
     for (word, state, heard) in [("failed", State::Failed, 1), ("otherwise", State::Sent, 2)] {
         let address = format!("one:{word}");

@@ -108,3 +108,41 @@ async fn who_was_not_reached_stands_in_the_receipt_and_in_the_agents_inbox() {
     }
     fixture.close().await;
 }
+
+#[tokio::test]
+async fn a_lost_answer_is_reported_or_resent_as_the_account_or_the_call_says() {
+    let lost = || Failure::Unknown("no answer".into());
+    for (on, call, resent) in [
+        (OnUnknown::Report, json!({}), false),
+        (OnUnknown::Resend, json!({}), true),
+        (OnUnknown::Report, json!({"onUnknown": "resend"}), true),
+        (OnUnknown::Resend, json!({"onUnknown": "report"}), false),
+    ] {
+        let (directory, one, two) = platforms();
+        let fixture = Fixture::with(directory.path(), &one, &two, on).await;
+        one.answers("ann", lost());
+        let seq = fixture.send_as("courier", "one:ann", call).await;
+        let row = fixture.until(seq, |row| row.reason.is_some()).await;
+        if resent {
+            assert_eq!(row.state, State::Ready);
+            fixture.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+        }
+        let expected = if resent { (State::Sent, 2) } else { (State::Unknown, 1) };
+        assert_eq!((fixture.end(seq).await.state, one.heard("ann").len()), expected);
+        fixture.close().await;
+    }
+}
+
+#[tokio::test]
+async fn what_may_have_arrived_is_unknown_also_when_its_time_is_over() {
+    let (directory, one, two) = platforms();
+    let fixture = Fixture::with(directory.path(), &one, &two, OnUnknown::Resend).await;
+    one.answers("ann", Failure::Unknown("no answer".into()));
+    let seq = fixture.send("one:ann", "Hello").await;
+    fixture.until(seq, |row| row.reason.is_some()).await;
+    fixture.set(seq, "UPDATE messages SET deadline = 1 WHERE seq = ?").await;
+    let receipt = fixture.end(seq).await;
+    assert_eq!(receipt.state, State::Unknown, "{receipt:?}");
+    assert_eq!(receipt.code.as_deref(), Some("unknown_outcome"));
+    fixture.close().await;
+}

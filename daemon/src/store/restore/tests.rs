@@ -150,7 +150,7 @@ async fn a_restore_that_is_stopped_anywhere_leaves_one_or_the_other_whole() {
         let ready = tempfile::tempdir().unwrap();
         fs::copy(&backup, ready.path().join("gatepost.db")).unwrap();
         let made = Connection::open(ready.path().join("gatepost.db")).unwrap();
-        fresh::seal(made, &ready.path().join("gatepost.db")).unwrap();
+        alone::seal(made, &ready.path().join("gatepost.db")).unwrap();
         fs::copy(ready.path().join("gatepost.db"), path(READY)).unwrap();
         fs::create_dir(path(AWAY)).unwrap();
         for name in &moves[..stopped.min(moves.len())] {

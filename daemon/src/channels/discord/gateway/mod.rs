@@ -9,7 +9,7 @@
 //! - [`payload`]: what is said over it;
 //! - [`socket`]: the WebSocket beneath;
 //! - [`session`]: one connection, from its first word to its end;
-//! - [`limiter`]: how much is sent;
+//! - [`rate_limiter`]: how much is sent;
 //! - here: what an adapter sees of it, and what follows an end.
 
 #[cfg(test)]

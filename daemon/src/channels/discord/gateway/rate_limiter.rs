@@ -1,8 +1,8 @@
 //! How much is sent over the Gateway: whoever sends too much is put out of it, and in the end loses its token.
 
-use std::{collections::VecDeque, time::Duration};
+use std::time::{Duration, Instant};
 
-use tokio::time::Instant;
+use crate::rate_limit::log::Log;
 
 /// "120 gateway events per connection every 60 seconds" (<https://docs.discord.com/developers/events/gateway#rate-limiting>).
 /// Counted over all connections of an account together.
@@ -17,49 +17,37 @@ const CHANGES: usize = 5;
 const CHANGES_WITHIN: Duration = Duration::from_secs(20);
 
 /// What was sent lately.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct RateLimiter {
-    events: VecDeque<Instant>,
-    changes: VecDeque<Instant>,
+    events: Log,
+    changes: Log,
+}
+
+impl Default for RateLimiter {
+    fn default() -> Self {
+        Self { events: Log::new(EVENTS_WITHIN), changes: Log::new(CHANGES_WITHIN) }
+    }
 }
 
 impl RateLimiter {
     /// Counts an event that leaves.
     pub(super) fn sent(&mut self, now: Instant) {
-        self.events.push_back(now);
-        drop_older(&mut self.events, now, EVENTS_WITHIN);
+        self.events.note(now);
     }
 
     /// Whether there is room for an event that nobody waits for, such as a heartbeat that Discord asks for.
     pub(super) fn has_room(&mut self, now: Instant) -> bool {
-        drop_older(&mut self.events, now, EVENTS_WITHIN);
-        self.events.len() < EVENTS - KEPT / 2
+        self.events.wait(EVENTS - KEPT / 2, now).is_zero()
     }
 
     /// Takes the place of a change of status, or says how long until there is one.
     pub(super) fn change(&mut self, now: Instant) -> Result<(), Duration> {
-        drop_older(&mut self.events, now, EVENTS_WITHIN);
-        drop_older(&mut self.changes, now, CHANGES_WITHIN);
-        let left = |times: &VecDeque<Instant>, most: usize, within: Duration| match times.len() < most {
-            true => Duration::ZERO,
-            false => times[times.len() - most] + within - now,
-        };
-        let wait = left(&self.events, EVENTS - KEPT, EVENTS_WITHIN).max(left(
-            &self.changes,
-            CHANGES,
-            CHANGES_WITHIN,
-        ));
+        let wait = self.events.wait(EVENTS - KEPT, now).max(self.changes.wait(CHANGES, now));
         if !wait.is_zero() {
             return Err(wait);
         }
-        self.changes.push_back(now);
+        self.changes.note(now);
         Ok(())
-    }
-}
-
-fn drop_older(times: &mut VecDeque<Instant>, now: Instant, within: Duration) {
-    while times.front().is_some_and(|at| *at + within <= now) {
-        times.pop_front();
     }
 }
 

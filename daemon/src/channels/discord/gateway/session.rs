@@ -166,7 +166,9 @@ impl<'a> Line<'a> {
                     self.send(socket, &again).await?;
                 }
             }
-            op::HEARTBEAT if self.limiter.has_room(Instant::now()) => self.heartbeat(socket).await?,
+            op::HEARTBEAT if self.limiter.has_room(Instant::now().into_std()) => {
+                self.heartbeat(socket).await?
+            }
             op::HEARTBEAT_ACK => {
                 (beat.heard, self.unsure) = (true, false);
             }
@@ -221,7 +223,7 @@ impl<'a> Line<'a> {
             let _ = done.send(Err(Failure::Retry(super::NOT_UP.into())));
             return Ok(());
         }
-        if let Err(after) = self.limiter.change(Instant::now()) {
+        if let Err(after) = self.limiter.change(Instant::now().into_std()) {
             let why = "Discord lets a bot change its status five times within 20 seconds".into();
             let _ = done.send(Err(Failure::Wait { after, why }));
             return Ok(());
@@ -244,7 +246,7 @@ impl<'a> Line<'a> {
     }
 
     async fn send(&mut self, socket: &mut Socket, event: &serde_json::Value) -> Result<(), End> {
-        self.limiter.sent(Instant::now());
+        self.limiter.sent(Instant::now().into_std());
         socket.send(event).await.map_err(|why| End::Broken(self.client.http.words(&why)))
     }
 

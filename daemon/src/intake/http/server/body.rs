@@ -10,7 +10,7 @@ use std::{
 use axum::body::{Body, Bytes};
 use hyper::body::{Body as HttpBody, Frame, Incoming, SizeHint};
 
-use super::{bytes::Account, connection::Handling};
+use super::bytes::Account;
 
 /// There is no room for more bytes of bodies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -158,17 +158,17 @@ const PIECE: usize = 8 * 1024;
 /// What a piece of a body costs beside its bytes: however small they are, a reader may keep them one by one.
 const OVERHEAD: usize = 64;
 
-/// An answer's body: with its end the request is over.
+/// An answer's body: with its end the request is over, and its handling `H` is dropped.
 ///
 /// It is handed on in pieces, each a copy: who reads slowly holds a piece or two after the end of it, and not all of it.
-pub(super) struct Answer {
+pub(super) struct Answer<H> {
     body: Body,
     rest: Bytes,
-    _handling: Handling,
+    _handling: H,
 }
 
-impl Answer {
-    pub(super) fn new(body: Body, handling: Handling) -> Self {
+impl<H> Answer<H> {
+    pub(super) fn new(body: Body, handling: H) -> Self {
         Self { body, rest: Bytes::new(), _handling: handling }
     }
 
@@ -178,7 +178,7 @@ impl Answer {
     }
 }
 
-impl HttpBody for Answer {
+impl<H: Unpin> HttpBody for Answer<H> {
     type Data = Bytes;
     type Error = axum::Error;
 

@@ -172,7 +172,7 @@ impl Standing {
         self: Arc<Self>,
         request: Request<Incoming>,
         routes: TowerToHyperService<axum::Router>,
-    ) -> Response<Answer> {
+    ) -> Response<Answer<Handling>> {
         self.unread.store(!request.body().is_end_stream(), Ordering::Relaxed);
         self.is_asked(true);
         let caller =
@@ -226,7 +226,7 @@ impl Standing {
         who: &str,
         status: StatusCode,
         handling: Handling,
-    ) -> Response<Answer> {
+    ) -> Response<Answer<Handling>> {
         self.shared.load.note(reason, &format!("{}, {who}", self.peer));
         // It was looked up, and may have to go before it has read this.
         self.is_asked(false);

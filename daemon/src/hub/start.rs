@@ -1,0 +1,236 @@
+//! How the hub comes to life, in its order: what was left is taken up before anything is dispatched, and nobody is served before
+//! there is all that a call may ask for.
+
+use std::{net::SocketAddr, sync::Arc};
+
+use gatepost_link::{decision::PublicKey, seal::SealSecret};
+use tokio::{
+    net::TcpListener,
+    sync::{oneshot, watch},
+    task::JoinHandle,
+};
+
+use super::{
+    Extras, Hub, HubError,
+    accounts::Opened,
+    agents::agents,
+    hooks, identity,
+    meeting::{Meeting, meet},
+    operator, recover,
+    reload::{Reload, bounds},
+    upkeep::{self, Plan},
+    voice,
+};
+use crate::{
+    approval::{
+        Approvals,
+        availability::Paired,
+        device::{self, Device},
+        registry::{self, DeviceError},
+    },
+    audit::checkpoint::Signer,
+    companion::{
+        broker::Broker,
+        link::{self, Link},
+    },
+    config::Config,
+    connections::{descriptors::Descriptors, load::Load},
+    events::Events,
+    files::Files,
+    intake::http::{Behind, Endpoint, server},
+    metrics::Metrics,
+    outbox::{Outbox, transition::TransitionError},
+    pipeline::{
+        Pipeline, Shared, address_book::AddressBook, current::Current, identities::Identities,
+        rate_limiter::RateLimiter,
+    },
+    settings::secret::Secret,
+    store::Store,
+};
+
+impl Hub {
+    /// Starts a hub. When this returns it takes messages.
+    pub async fn start(config: &Config, extras: Extras) -> Result<Self, HubError> {
+        // First, so that a second hub hears whose directory this is, and not that a port is taken.
+        let store = Store::open(&config.hub.data_dir)?;
+        let (listener, address) = listen(config.hub.listen).await?;
+        let Keys { key, signer, secret } = open_keys(&store).await?;
+        let seal = secret.public();
+        prepare_register(&store, extras.companion).await?;
+        store.space().guard();
+
+        let opened = Opened::open(config, &store)?;
+        let pipeline = build_pipeline(config, &store, key, &opened)?;
+        take_up(&pipeline, &store).await?;
+
+        let descriptors = Descriptors::claim();
+        let users = &extras.broker_users;
+        let (link, broker) =
+            meet_companions(config, users, descriptors.broker, &pipeline, key, secret).await?;
+        let (outbox, files) = (pipeline.outbox().clone(), pipeline.files().clone());
+        let events = Events::new(pipeline.approvals().clone());
+        let (rest, resting) = oneshot::channel();
+        let current = Current::new(pipeline);
+        let dispatcher = tokio::spawn(current.clone().dispatch(resting));
+        let reload = Reload::new(extras.file.as_deref(), config, opened, &current).await;
+        let telling = tokio::spawn(current.clone().tell_hooks());
+        let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
+
+        let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
+        let (server, stop) = serve(config, listener, endpoint, descriptors.http);
+        tracing::info!(%address, "the hub is ready");
+        Ok(Self {
+            address,
+            key,
+            seal,
+            store,
+            current,
+            reload,
+            events,
+            link,
+            _broker: broker,
+            dispatcher,
+            rest,
+            server,
+            stop,
+            upkeep,
+            telling,
+            signer,
+        })
+    }
+}
+
+async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), HubError> {
+    let failed = |error| HubError::Listen(at, error);
+    let listener = TcpListener::bind(at).await.map_err(failed)?;
+    let address = listener.local_addr().map_err(failed)?;
+    Ok((listener, address))
+}
+
+/// Who the hub is.
+struct Keys {
+    key: PublicKey,
+    /// Signs the audit by that key.
+    signer: Signer,
+    /// For sealed sessions.
+    secret: SealSecret,
+}
+
+/// The hub's keys, made at the first start. The audit begins here: nothing happens before it that it would have to tell.
+async fn open_keys(store: &Store) -> Result<Keys, HubError> {
+    let signing = identity::load_or_create(store.directory())?;
+    let (key, signer) = (identity::public(&signing), Signer::new(signing));
+    upkeep::begin(store, &signer).await?;
+    let secret = identity::sealing(store.directory())?;
+    Ok(Keys { key, signer, secret })
+}
+
+/// Who may call and decide: the operator, and the companions that still may; with the one that comes with the hub, if one does.
+async fn prepare_register(store: &Store, companion: Option<Device>) -> Result<(), HubError> {
+    operator::ensure(store).await?;
+    registry::withdraw_outdated(store).await?;
+    let Some(device) = companion else { return Ok(()) };
+    // Its key was another process's, and went with it.
+    match registry::revoke(store, &device.name, "hub").await {
+        Ok(_) | Err(DeviceError::Missing(_) | DeviceError::Revoked(_)) => {}
+        Err(error) => return Err(error.into()),
+    }
+    Ok(device::register(store, device).await?)
+}
+
+fn build_pipeline(
+    config: &Config,
+    store: &Store,
+    key: PublicKey,
+    opened: &Opened,
+) -> Result<Pipeline, HubError> {
+    let outbox = Outbox::new(store.clone()).bounded(bounds(config)).deduplicating(config.queue.dedup.0);
+    let software = config.approval.allow_software_companion;
+    let private = config.checked().private_urls.clone();
+    Ok(Pipeline::new(Shared {
+        approvals: Approvals::new(outbox.clone(), key, software).on(config.approval.terms()),
+        outbox,
+        files: Files::open(store.clone(), config.files.bounds(), private, voice(config)?)?,
+        agents: agents(config, opened.accounts())?,
+        accounts: opened.accounts().clone(),
+        ttl: config.hub.ttl.0,
+        context_ttl: config.contexts.ttl.0,
+        hooks: hooks::build(config)?,
+        limiter: RateLimiter::default(),
+        rates: Arc::default(),
+        book: AddressBook::new(config.checked().book.clone()),
+        readiness: Arc::default(),
+        identities: Arc::new(Identities::new(store.clone())),
+    }))
+}
+
+/// Takes up what the last process left.
+async fn take_up(pipeline: &Pipeline, store: &Store) -> Result<(), HubError> {
+    recover(pipeline).await.map_err(|error| match error {
+        TransitionError::Store(error) => HubError::Store(error.explained(store.directory())),
+        error => error.into(),
+    })
+}
+
+/// Starts the link with the companions, and the broker that they meet the hub at, unless somebody runs one. `connections`: as many
+/// as the embedded one may have.
+async fn meet_companions(
+    config: &Config,
+    users: &[(String, Secret)],
+    connections: usize,
+    pipeline: &Pipeline,
+    key: PublicKey,
+    secret: SealSecret,
+) -> Result<(Link, Option<Broker>), HubError> {
+    let Meeting { address, embedded } = meet(config, users, connections)?;
+    let (broker, logins) = embedded.unzip();
+    let approvals = pipeline.approvals();
+    let devices = approvals.devices().await?;
+    let paired = pipeline.outbox().store().read(Paired::read).await?;
+    let approval = &config.approval;
+    for warning in paired.warnings(approval.allow_software_companion, approval.quorum) {
+        tracing::warn!("{warning}");
+    }
+    Ok((link::start(address, key, secret, devices, approvals.clone(), logins), broker))
+}
+
+fn endpoint(
+    config: &Config,
+    current: &Current,
+    reload: &Reload,
+    events: &Events,
+    link: &Link,
+    broker: Option<&Broker>,
+) -> Endpoint {
+    let companions = link.companions().clone();
+    let load = Load::new("http");
+    let metrics = Metrics::new(
+        current.clone(),
+        companions.presence().clone(),
+        load.clone(),
+        broker.map(Broker::load).cloned(),
+        reload.count().clone(),
+    );
+    Endpoint::new(Behind {
+        current: current.clone(),
+        reload: reload.clone(),
+        events: events.clone(),
+        metrics,
+        companions,
+        max_body: config.hub.max_body,
+        hosts: config.hub.hosts.clone(),
+        load,
+    })
+}
+
+/// Serves the HTTP interface, with as many connections as there are `descriptors` for, until it is told to stop.
+fn serve(
+    config: &Config,
+    listener: TcpListener,
+    endpoint: Endpoint,
+    descriptors: usize,
+) -> (JoinHandle<()>, watch::Sender<bool>) {
+    let bounds = server::Bounds::of(descriptors.min(config.hub.max_connections));
+    let (stop, stopped) = watch::channel(false);
+    (tokio::spawn(server::serve(listener, endpoint, bounds, stopped)), stop)
+}
