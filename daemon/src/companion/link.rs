@@ -221,7 +221,7 @@ impl Serving {
                         return;
                     }
                 }
-                () = window_turns(self.window.as_ref()) => {
+                () = window_turns(self.window.as_mut()) => {
                     if let Some(window) = &mut self.window {
                         window.tick(Instant::now());
                     }

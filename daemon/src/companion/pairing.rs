@@ -258,8 +258,22 @@ impl Window {
         }
     }
 
-    /// Lets time pass. Call it when [`Window::next_tick`] says.
+    /// Returns when the caller that waits for this window has closed its connection; never while no caller waits.
+    pub(super) async fn left(&mut self) {
+        match (&mut self.asked, &mut self.answered) {
+            (Some(asked), _) => asked.closed().await,
+            (None, Some(answered)) => answered.closed().await,
+            (None, None) => std::future::pending().await,
+        }
+    }
+
+    /// Lets time pass. Call it when [`Window::next_tick`] says, and when [`Window::left`] returns.
     pub(super) fn tick(&mut self, now: Instant) {
+        let left = self.asked.as_ref().is_some_and(Reply::is_closed)
+            || self.answered.as_ref().is_some_and(Reply::is_closed);
+        if left && !self.is_over() {
+            return self.end(PairError::Left);
+        }
         if now >= self.until && !self.is_over() {
             return self.end(match self.stage {
                 Stage::Waiting | Stage::Greeted { .. } => PairError::Nobody,

@@ -87,9 +87,15 @@ impl Serving {
 }
 
 /// Returns when a window has something to do; never without one.
-pub(super) async fn window_turns(window: Option<&Window>) {
+pub(super) async fn window_turns(window: Option<&mut Window>) {
     match window {
-        Some(window) => tokio::time::sleep_until(window.next_tick().into()).await,
+        Some(window) => {
+            let next = window.next_tick().into();
+            tokio::select! {
+                () = tokio::time::sleep_until(next) => {}
+                () = window.left() => {}
+            }
+        }
         None => std::future::pending().await,
     }
 }

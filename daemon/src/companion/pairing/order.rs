@@ -38,6 +38,9 @@ pub enum PairError {
         "nothing was paired: nobody said that the number at the device is the same; if it was another one, somebody may stand between"
     )]
     Refused,
+    /// The caller closed its connection while it waited for the device.
+    #[error("the caller closed the connection before a companion was paired")]
+    Left,
     /// The number given is not the one shown.
     #[error("no companion waits for this number")]
     Unknown,

@@ -168,6 +168,30 @@ fn time_runs_out_before_a_device_comes_and_while_people_compare() {
 }
 
 #[test]
+fn an_attempt_ends_when_its_caller_leaves_while_it_waits_for_a_device_or_for_the_person_there() {
+    let mut table = Table::new(false, false);
+    table.window.tick(table.at());
+    assert!(!table.window.is_over());
+    table.shown.close();
+    table.window.tick(table.at());
+    assert!(table.window.is_over() && table.window.failed().is_some_and(|why| why.contains("closed")));
+
+    // While the number is shown, no caller waits: its next call says what the person typed.
+    let (mut table, _) = Table::showing();
+    table.shown.close();
+    table.window.tick(table.at());
+    assert!(!table.window.is_over());
+
+    let answer = table.give("shelf");
+    table.exchange();
+    drop(answer);
+    table.window.tick(table.at());
+    table.exchange();
+    assert!(table.window.is_over() && table.window.failed().is_some_and(|why| why.contains("closed")));
+    assert_eq!(table.device.shown(Millis(table.now)), OnDevice::Failed);
+}
+
+#[test]
 fn a_program_is_paired_only_where_programs_may_decide_and_says_what_it_is() {
     let mut table = Table::new(true, false);
     table.exchange();
