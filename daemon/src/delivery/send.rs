@@ -35,7 +35,7 @@ use crate::{
     store::now_ms,
 };
 
-/// What is found when a message's turn has come.
+/// The state of a message when its turn has come.
 pub(super) enum Turned {
     /// It is taken, and its request may leave.
     Begun(Begun),
@@ -43,7 +43,7 @@ pub(super) enum Turned {
     Ended,
     /// Its time is over.
     Over(MessageRow),
-    /// Nobody sends it, though somebody began to: writing down what became of it failed.
+    /// It is in flight, and no attempt is running: storing the outcome failed.
     Left(MessageRow),
     /// Its turn has not come after all.
     NotNow,
@@ -89,7 +89,7 @@ impl Pipeline {
                 return Ok(());
             }
             if marked != Some(part.index) {
-                // What leaves now could not be written down; the message keeps its lane meanwhile.
+                // An outcome could not be stored now; the message keeps its lane meanwhile.
                 while !self.may_send() && message.deadline > now_ms() {
                     tokio::time::sleep(RECOVER).await;
                 }
@@ -164,9 +164,9 @@ impl Pipeline {
             failure => failure.to_string(),
         });
         let account_is = self.0.accounts.fingerprint(&lane.channel, &lane.account);
-        let heard = Arc::new(Heard { lane, account_is, allowances, why });
-        heard.learn(&self.0.limiter);
-        let written = Arc::clone(&heard);
+        let limits = Arc::new(Heard { lane, account_is, allowances, why });
+        limits.learn(&self.0.limiter);
+        let written = Arc::clone(&limits);
         let failed = match delivered {
             Ok(Arrived { id, note, recipients }) => {
                 let confirmed = PartState::Confirmed;
@@ -185,7 +185,7 @@ impl Pipeline {
                         Ok(began)
                     })
                     .await?;
-                heard.tell(&began);
+                limits.tell(&began);
                 return Ok(true);
             }
             Err(failed) => failed,
@@ -201,7 +201,7 @@ impl Pipeline {
             resend,
             best_effort: message.best_effort,
         };
-        let asked = matches!(failed, Failed::Asking(_));
+        let was_a_question = matches!(failed, Failed::Asking(_));
         let end = match failed {
             Failed::Sending(failure) => Ending::of(failure, &tried),
             Failed::Asking(failure) => Ending::of_a_question(failure, &tried),
@@ -211,14 +211,14 @@ impl Pipeline {
             .outbox
             .record(seq, move |tx| {
                 let began = written.obey(tx, Duration::ZERO)?;
-                if asked {
+                if was_a_question {
                     transition::part_asked(tx, seq, index)?;
                 }
                 end.write(tx, seq, index)?;
                 Ok(began)
             })
             .await?;
-        heard.tell(&began);
+        limits.tell(&began);
         Ok(false)
     }
 
@@ -285,7 +285,7 @@ fn take(
     let why = match (away, approval::release(tx, &message)?) {
         (None, Released::Parts(parts)) => {
             let next = parts.iter().find(|part| part.state != PartState::Confirmed);
-            // What may have arrived already is looked at again before it goes.
+            // A part that may have arrived already is looked for again before it is sent.
             let marked = next.filter(|part| part.state == PartState::Planned).map(|part| part.index);
             if let Some(index) = marked {
                 transition::part_in_flight(tx, seq, index)?;

@@ -19,9 +19,9 @@ use crate::{
 
 /// A part's stored request, read by its channel: once for all that an attempt asks of it.
 pub(super) struct Planned<'a> {
-    /// What goes.
+    /// The request that is sent.
     request: Box<dyn PlatformRequest + 'a>,
-    /// What goes if that is refused for good.
+    /// The request that is sent if the platform refuses the first one for good.
     words: Option<Box<dyn PlatformRequest + 'a>>,
     /// Whether the text before it says the same.
     repeats_text: bool,

@@ -50,11 +50,11 @@ use fetch_policy::{Hosts, Private};
 /// Files that are on their way into the folder at once, over all callers, of either kind; the others wait.
 const AT_ONCE: usize = 8;
 /// How long one waits for its turn.
-const TURN: Duration = Duration::from_secs(60);
+const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 /// How long copying a file of an agent's own folder may take.
 const COPY_TIMEOUT: Duration = Duration::from_secs(60);
 /// What is read of a file at a time.
-const BLOCK: usize = 64 * 1024;
+const BLOCK_BYTES: usize = 64 * 1024;
 
 /// What a recording of the hub's own is called.
 const SPOKEN: &str = "voice.ogg";
@@ -161,20 +161,20 @@ impl Files {
         &self,
         agent: &str,
         sources: &Sources,
-        asked: Vec<Asked>,
+        wanted: Vec<Asked>,
     ) -> Result<Vec<Staged>, StageError> {
         let bounds = self.bounds();
         // A recording is the hub's own, and has bounds of its own: it takes no file's place.
-        let is_own = |asked: &Asked| matches!(asked.source, Source::Words(_));
-        let count = asked.iter().filter(|asked| !is_own(asked)).count();
+        let is_own = |wanted: &Asked| matches!(wanted.source, Source::Words(_));
+        let count = wanted.iter().filter(|wanted| !is_own(wanted)).count();
         if count > bounds.max_count {
             return Err(StageError::Count(count, bounds.max_count));
         }
         self.make_room().await;
-        let (mut staged, mut left) = (Vec::with_capacity(asked.len()), bounds.max_together);
-        for asked in asked {
-            let is_own = is_own(&asked);
-            let file = self.stage_one(agent, sources, asked, left).await?;
+        let (mut staged, mut left) = (Vec::with_capacity(wanted.len()), bounds.max_together);
+        for wanted in wanted {
+            let is_own = is_own(&wanted);
+            let file = self.stage_one(agent, sources, wanted, left).await?;
             if !is_own {
                 left = left.saturating_sub(file.attachment.size);
             }
@@ -187,13 +187,13 @@ impl Files {
         &self,
         agent: &str,
         sources: &Sources,
-        asked: Asked,
+        wanted: Asked,
         left: u64,
     ) -> Result<Staged, StageError> {
-        let far = matches!(asked.source, Source::Url(_) | Source::Words(_));
+        let far = matches!(wanted.source, Source::Url(_) | Source::Words(_));
         let mut spoken = None;
         let _turn = turn(if far { &self.0.far } else { &self.0.here }).await?;
-        let (taken, name, claim) = match asked.source {
+        let (taken, name, claim) = match wanted.source {
             Source::Path(path) => {
                 let folder = sources.folder.clone().ok_or(StageError::NoFolder)?;
                 let copied = self.copy(folder, path.clone(), left);
@@ -228,11 +228,11 @@ impl Files {
         if taken.size == 0 {
             return Err(StageError::Empty);
         }
-        let sniffed = sniff::sniff(&taken.head, asked.kind.as_deref().or(claim.as_deref()));
-        if asked.voice && !sniffed.kind.starts_with("audio/") {
+        let sniffed = sniff::sniff(&taken.head, wanted.kind.as_deref().or(claim.as_deref()));
+        if wanted.voice && !sniffed.kind.starts_with("audio/") {
             return Err(StageError::NotAudio(sniffed.kind));
         }
-        let name = asked.name.as_deref().and_then(clean_name).or_else(|| clean_name(&name?));
+        let name = wanted.name.as_deref().and_then(clean_name).or_else(|| clean_name(&name?));
         let name = name.unwrap_or_else(|| format!("file.{}", sniffed.extension));
         debug_assert!(name.len() <= MAX_NAME && is_kind(&sniffed.kind));
         let attachment = Attachment {
@@ -241,8 +241,8 @@ impl Files {
             kind: sniffed.kind,
             said_to_be: sniffed.said_to_be,
             size: taken.size,
-            caption: asked.caption,
-            voice: asked.voice,
+            caption: wanted.caption,
+            voice: wanted.voice,
             spoken,
         };
         Ok(Staged { attachment, pin: taken.pin })
@@ -254,7 +254,7 @@ impl Files {
         let mut draft = self.draft(left)?;
         draft.expect(size)?;
         let mut file = tokio::fs::File::from_std(file);
-        let mut block = vec![0; BLOCK];
+        let mut block = vec![0; BLOCK_BYTES];
         loop {
             match file.read(&mut block).await.map_err(StageError::Read)? {
                 0 => break,
@@ -336,7 +336,7 @@ impl Files {
 }
 
 async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, StageError> {
-    match tokio::time::timeout(TURN, turns.acquire()).await {
+    match tokio::time::timeout(TURN_TIMEOUT, turns.acquire()).await {
         Ok(permit) => Ok(permit.expect("the semaphore is never closed")),
         Err(_) => Err(StageError::Busy),
     }

@@ -81,7 +81,7 @@ pub struct Shown {
     pub program: bool,
 }
 
-/// Who waits for what comes of it.
+/// The caller that waits for the outcome.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, PairError>>;
 
 /// What a person at the hub wants.
@@ -96,7 +96,7 @@ pub(in crate::companion) enum Order {
         same: bool,
         /// What to call it.
         name: Option<String>,
-        /// Who waits.
+        /// The caller that waits.
         reply: Reply<Device>,
     },
 }

@@ -29,8 +29,8 @@ fn device(program: bool) -> Pairing {
 impl Table {
     fn new(program: bool, programs: bool) -> Self {
         let start = Instant::now();
-        let (asked, shown) = oneshot::channel();
-        let window = Window::open(start, (HUB, SealSecret([3; 32])), programs, true, asked);
+        let (reply, shown) = oneshot::channel();
+        let window = Window::open(start, (HUB, SealSecret([3; 32])), programs, true, reply);
         let mut device = device(program);
         device.connected(Millis(0));
         Self { window, shown, device, start, now: 0 }
@@ -249,8 +249,8 @@ fn who_pairs_a_device_with_older_firmware_is_told_to_update_it() {
     let mut first = written_up(&Up::First { noise: &[7; 64] });
     first[0] = envelope::OLDEST;
     assert_eq!(table.window.received(table.at(), table.device.attempt(), &first), None);
-    let told = table.shown.try_recv().unwrap();
-    assert!(matches!(told, Err(PairError::Firmware)), "{told:?}");
+    let answer = table.shown.try_recv().unwrap();
+    assert!(matches!(answer, Err(PairError::Firmware)), "{answer:?}");
     assert!(table.window.failed().is_some_and(|why| why.contains("too old")));
 }
 

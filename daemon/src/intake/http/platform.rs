@@ -26,16 +26,16 @@ use super::{
 use crate::message::refusal::{Code, Refusal};
 
 /// The longest notification, in bytes: webhooks' payloads have 3 MB at most (same page).
-const MAX_BODY: usize = 3 * 1024 * 1024;
+const MAX_BODY_BYTES: usize = 3 * 1024 * 1024;
 /// For all of one.
-const BODY: Duration = Duration::from_secs(20);
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Notifications that are read at once.
 pub(super) const AT_ONCE: usize = 8;
 /// The longest challenge that is given back, in bytes. Meta's have ten digits.
-const MAX_CHALLENGE: usize = 128;
+const MAX_CHALLENGE_BYTES: usize = 128;
 
 /// The longest activity, in bytes: those of Teams have 28 KB, and what its cards send back may be as much again.
-const MAX_ACTIVITY: usize = 256 * 1024;
+const MAX_ACTIVITY_BYTES: usize = 256 * 1024;
 
 const CHANNEL: &str = "whatsapp";
 const TEAMS: &str = "teams";
@@ -60,13 +60,13 @@ const TEAMS: &str = "teams";
 pub(super) async fn verify(
     State(endpoint): State<Endpoint>,
     Path(account): Path<String>,
-    Query(asked): Query<HashMap<String, String>>,
+    Query(query): Query<HashMap<String, String>>,
 ) -> Response {
-    let said = |name: &str| asked.get(name).map_or("", String::as_str);
-    let challenge = said("hub.challenge");
-    let fits = challenge.len() <= MAX_CHALLENGE && challenge.bytes().all(|b| b.is_ascii_alphanumeric());
-    let agrees = endpoint.pipeline().accepts_verify_token(CHANNEL, &account, said("hub.verify_token"));
-    if said("hub.mode") == "subscribe" && fits && agrees {
+    let parameter = |name: &str| query.get(name).map_or("", String::as_str);
+    let challenge = parameter("hub.challenge");
+    let fits = challenge.len() <= MAX_CHALLENGE_BYTES && challenge.bytes().all(|b| b.is_ascii_alphanumeric());
+    let agrees = endpoint.pipeline().accepts_verify_token(CHANNEL, &account, parameter("hub.verify_token"));
+    if parameter("hub.mode") == "subscribe" && fits && agrees {
         return ([(CONTENT_TYPE, "text/plain")], challenge.to_owned()).into_response();
     }
     StatusCode::FORBIDDEN.into_response()
@@ -103,7 +103,7 @@ pub(super) async fn tell(
     let Some(signature) = signature.map(str::to_owned) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    taken(&endpoint, (CHANNEL, &account), &signature, body, MAX_BODY).await
+    taken(&endpoint, (CHANNEL, &account), &signature, body, MAX_BODY_BYTES).await
 }
 
 /// Takes an activity of the Bot Connector for a bot, as it came: from Microsoft, or passed on with its `Authorization` by the
@@ -139,7 +139,7 @@ pub(super) async fn act(
     let Some(authorization) = authorization.map(str::to_owned) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    taken(&endpoint, (TEAMS, &account), &authorization, body, MAX_ACTIVITY).await
+    taken(&endpoint, (TEAMS, &account), &authorization, body, MAX_ACTIVITY_BYTES).await
 }
 
 /// Reads a notification, and hands it to its account: not a byte of it unless there is such an account and the signature may be
@@ -161,7 +161,7 @@ async fn taken(
         return answer(&refusal);
     }
     let Ok(_reading) = endpoint.0.notifications.try_acquire() else { return crowded(endpoint) };
-    let body = match server::read(body, longest, BODY).await {
+    let body = match server::read(body, longest, BODY_TIMEOUT).await {
         Ok(body) => body,
         // Platforms tell it again.
         Err(Unread::OverBudget) => return crowded(endpoint),
