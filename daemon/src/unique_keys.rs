@@ -174,7 +174,6 @@ mod tests {
         }
         #[derive(Debug, Deserialize)]
         struct Wanted {
-            #[allow(dead_code)]
             a: u8,
         }
         // The parser passes over what `Wanted` does not read; nobody has looked at its keys.

@@ -2,10 +2,7 @@
 //! it or leave it, and what is wrapped grows by no more than its table of packets.
 #![no_main]
 
-use gatepost::{
-    channels::imessage::caf,
-    voice::recording,
-};
+use gatepost::{channels::imessage::caf, voice::recording};
 use libfuzzer_sys::fuzz_target;
 
 /// A packet has a byte at least, and its length takes three in the table at most.
