@@ -13,7 +13,7 @@ use rmcp::{
 };
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader},
     sync::mpsc,
 };
 
@@ -30,6 +30,13 @@ const MAX_REFUSALS: usize = 16;
 /// The protocol over stdin and stdout.
 pub(super) fn transport() -> impl Transport<RoleServer, Error = io::Error> + 'static {
     let (input, output) = rmcp::transport::stdio();
+    over(input, output)
+}
+
+fn over(
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> impl Transport<RoleServer, Error = io::Error> + 'static {
     let (lines, library) = tokio::io::duplex(PIPE_BYTES);
     let (refuse, refusals) = mpsc::channel(MAX_REFUSALS);
     tokio::spawn(pass(input, lines, refuse));
@@ -197,6 +204,20 @@ mod tests {
         assert_eq!(refused.len(), 1, "{refused:?}");
         assert_eq!((&refused[0]["id"], &refused[0]["error"]["code"]), (&2.into(), &(-32600).into()));
         assert!(refused[0]["error"]["message"].as_str().unwrap().contains(r#"the key "to" twice"#));
+    }
+
+    #[tokio::test]
+    async fn a_refusal_of_the_last_line_is_written_before_the_end() {
+        const TWICE: &str = r#"{"jsonrpc": "2.0", "id": "x", "method": "ping", "method": "tools/list"}"#;
+        let (output, mut written) = tokio::io::duplex(PIPE_BYTES);
+        let mut transport = over(TWICE.as_bytes(), output);
+        assert!(transport.receive().await.is_none());
+        transport.close().await.unwrap();
+        drop(transport);
+        let mut text = String::new();
+        written.read_to_string(&mut text).await.unwrap();
+        let answer: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!((&answer["id"], &answer["error"]["code"]), (&"x".into(), &(-32600).into()), "{text}");
     }
 
     #[tokio::test]
