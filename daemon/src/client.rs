@@ -31,13 +31,13 @@ use crate::{
 const SLACK: Duration = Duration::from_secs(15);
 
 /// The slowest that a file may go to the hub, in bytes a second.
-const UPLOAD_RATE: u64 = 128 * 1024;
+const MIN_UPLOAD_BYTES_PER_SECOND: u64 = 128 * 1024;
 
 /// How long a hub may take to say that it is there.
-const PROBE: Duration = Duration::from_secs(2);
+const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// The longest file with a token in it, in bytes.
-const MAX_TOKEN_FILE: u64 = 4096;
+const MAX_TOKEN_FILE_BYTES: u64 = 4096;
 
 /// The header by which a caller says that it uses an operator's token for tools on purpose.
 pub const AS_OPERATOR: &str = "gatepost-as-operator";
@@ -50,7 +50,7 @@ fn given_token() -> Option<String> {
 
 fn operators_token(config: &Config) -> Result<String, ClientError> {
     let path = operator_token_path(&config.hub.data_dir);
-    Ok(read_text(&path, MAX_TOKEN_FILE).map_err(ClientError::Token)?.trim().to_owned())
+    Ok(read_text(&path, MAX_TOKEN_FILE_BYTES).map_err(ClientError::Token)?.trim().to_owned())
 }
 
 /// Why a hub did not do what it was asked.
@@ -141,7 +141,7 @@ impl Token {
     /// There is none.
     pub fn from_file(path: &Path) -> Result<Self, ClientError> {
         refuse_everybodys(path)?;
-        let text = read_text(path, MAX_TOKEN_FILE).map_err(ClientError::TokenFile)?;
+        let text = read_text(path, MAX_TOKEN_FILE_BYTES).map_err(ClientError::TokenFile)?;
         match text.trim() {
             "" => Err(ClientError::EmptyTokenFile(path.to_owned())),
             token => Ok(Self { given: Some(token.to_owned()), as_operator: false }),
@@ -176,8 +176,9 @@ impl Place {
     pub async fn refuse_another_directory(&self, config: &Config) -> Result<(), ClientError> {
         let base = self.base(config);
         let client = Client::new(base.clone(), String::new())?;
-        let asked = client.http.get(format!("{}/healthz", client.base)).timeout(PROBE).send().await;
-        match asked.is_ok_and(|answer| answer.status().is_success()) {
+        let response =
+            client.http.get(format!("{}/healthz", client.base)).timeout(PROBE_TIMEOUT).send().await;
+        match response.is_ok_and(|answer| answer.status().is_success()) {
             true => Err(ClientError::OtherDirectory { hub: base, directory: config.hub.data_dir.clone() }),
             false => Ok(()),
         }
@@ -308,7 +309,7 @@ impl Client {
             .header(CONTENT_TYPE, "application/octet-stream")
             .header(CONTENT_LENGTH, size)
             .body(tokio::fs::File::from_std(file))
-            .timeout(SLACK + Duration::from_secs(size / UPLOAD_RATE));
+            .timeout(SLACK + Duration::from_secs(size / MIN_UPLOAD_BYTES_PER_SECOND));
         let answer = call.send().await.map_err(|error| self.away(error))?;
         let status = answer.status();
         self.is_its_own(status)?;
@@ -355,7 +356,7 @@ fn query(pairs: &[(&str, String)]) -> String {
     })
 }
 
-/// What stays as it is in a segment of a path and in a query's value: letters, digits, and these.
+/// The characters that are not escaped in a segment of a path and in a query's value: letters, digits, and these.
 const ESCAPED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.');
 
 /// A text as one segment of a path, or as a value in a query (RFC 3986, section 2.3).

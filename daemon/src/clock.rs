@@ -86,7 +86,7 @@ impl Facts {
     pub fn now() -> Self {
         let boot_id = fs::read_to_string("/proc/sys/kernel/random/boot_id").ok();
         // The kernel set the time from a clock with a battery, or systemd-timesyncd has heard it from a server.
-        let battery = fs::read_to_string("/sys/class/rtc/rtc0/hctosys").is_ok_and(|said| said.trim() == "1");
+        let battery = fs::read_to_string("/sys/class/rtc/rtc0/hctosys").is_ok_and(|text| text.trim() == "1");
         let trusted = battery || fs::exists("/run/systemd/timesync/synchronized").unwrap_or(false);
         Self { wall: wall(), boot: boot(), boot_id: boot_id.map(|id| id.trim().to_owned()), trusted }
     }
@@ -232,8 +232,8 @@ mod tests {
         assert!(!later.is_settled());
         let set = later.look(&facts("b", 50_000, THEN + 2 * DAY, false));
         assert_eq!((set.at(50_000), set.is_settled()), (THEN + 2 * DAY, true));
-        let heard = later.look(&facts("b", 50_000, THEN + 45_010, true));
-        assert_eq!((heard.at(50_000), heard.is_settled()), (THEN + 45_010, true));
+        let clock = later.look(&facts("b", 50_000, THEN + 45_010, true));
+        assert_eq!((clock.at(50_000), clock.is_settled()), (THEN + 45_010, true));
     }
 
     #[test]

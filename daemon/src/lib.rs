@@ -5,7 +5,7 @@
 //!
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
-//! 1. [`rate_limit`] (counting over time), [`random`], [`clock`], [`spelling`], [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
+//! 1. [`rate_limit`] (counting over time), [`random`], [`clock`], [`spelling`], [`unique_keys`] (JSON of callers), [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
 //!    (running one), [`blocking`] (long work off the runtime's threads), [`store`] (the database)
 //! 2. [`message`] (the vocabulary), [`audit`] (what happened), [`render`] (Markdown to parts; a crate of its own)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
@@ -58,4 +58,5 @@ pub mod sessions;
 pub mod settings;
 pub mod spelling;
 pub mod store;
+pub mod unique_keys;
 pub mod voice;

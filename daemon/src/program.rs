@@ -17,7 +17,7 @@ use tokio::{
 };
 
 /// What is kept of what a program says on its standard error, in bytes.
-const SAID: usize = 600;
+const MAX_STDERR_BYTES: usize = 600;
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -173,7 +173,7 @@ async fn at_most(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> io::Resul
 
 /// What a program says first. The rest is read and dropped, or it would wait for ever.
 async fn beginning(mut pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
-    let read = at_most(pipe.as_mut(), SAID).await?;
+    let read = at_most(pipe.as_mut(), MAX_STDERR_BYTES).await?;
     if let Some(pipe) = &mut pipe {
         tokio::io::copy(pipe, &mut tokio::io::sink()).await?;
     }

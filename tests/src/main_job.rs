@@ -75,8 +75,8 @@ pub async fn goes_well(fixture: &mut TestHub) -> Result<()> {
     let denied = agent.ended(id, "denied")?;
     ensure!(denied["ok"] == false && denied["code"] == "denied", "{denied}");
     ensure!(signed(fixture, id, Verdict::Deny)?, "the denial on record is not the companion's");
-    let told = agent.told_of(id)?;
-    ensure!(told["state"] == "denied" && text(&told, "error").contains("refused"), "{told}");
+    let notice = agent.told_of(id)?;
+    ensure!(notice["state"] == "denied" && text(&notice, "error").contains("refused"), "{notice}");
     ensure!(fixture.arrived("team")? == arrived, "something of a denied message arrived");
 
     let events: Vec<String> = database::audit(&fixture.database()?)?

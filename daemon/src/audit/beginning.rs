@@ -49,10 +49,10 @@ impl Beginning {
             return Ok(false);
         }
         let sql = "SELECT detail FROM audit WHERE seq = ? AND event = ?";
-        let said: Option<String> =
+        let detail: Option<String> =
             db.query_row(sql, (row, Event::AuditBegan), |row| row.get(0)).optional()?;
-        let said: Value = said.and_then(|said| serde_json::from_str(&said).ok()).unwrap_or_default();
-        Ok(said["hashed_after"].as_i64() != Some(self.hashed_after)
+        let detail: Value = detail.and_then(|detail| serde_json::from_str(&detail).ok()).unwrap_or_default();
+        Ok(detail["hashed_after"].as_i64() != Some(self.hashed_after)
             || !good.iter().any(|checkpoint| checkpoint.seq == row))
     }
 }

@@ -1,6 +1,6 @@
 //! Checkpoints: the chain's hash at one row, signed by the hub's key.
 //!
-//! Who can write the database can compute every hash in it anew, and cut off its end; they cannot sign. The newest
+//! A program that can write the database can compute every hash in it anew, and cut off its end; it cannot sign. The newest
 //! checkpoint lies in a file beside the database as well, so that an end which is cut off together with its checkpoints
 //! is missed. Where old rows are purged, a checkpoint says so and stands for them: rows that are missing without one
 //! were taken out.
@@ -124,7 +124,7 @@ impl Checkpoint {
         private_file::write(&path(directory), line.as_bytes())
     }
 
-    /// The one in the file beside the database; nothing where there is none, or none that can be read.
+    /// The checkpoint in the file beside the database; nothing, if there is no file, or it cannot be read.
     pub fn kept(directory: &Path) -> Option<Self> {
         let line = fs::read_to_string(path(directory)).ok()?;
         let mut words = line.split_whitespace();
@@ -141,7 +141,8 @@ fn path(directory: &Path) -> PathBuf {
 
 /// Bytes from hexadecimal, if there are `N` of them.
 pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    if text.len() != N * 2 || !text.is_ascii() {
+    // The standard library's parser takes a sign before the digits.
+    if text.len() != N * 2 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
         return None;
     }
     let mut bytes = [0; N];
@@ -149,4 +150,18 @@ pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
         *byte = u8::from_str_radix(text.get(index * 2..index * 2 + 2)?, 16).ok()?;
     }
     Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_from_hexadecimal_digits_and_from_nothing_else() {
+        assert_eq!(from_hex("0aFf10"), Some([0x0a, 0xff, 0x10]));
+        assert_eq!(from_hex(""), Some([]));
+        for text in ["+a+f10", "0aff1", "0aff1000", "0aff1 ", "-1ff10", "0x0aff", "0aff1\u{e9}", "0aff1g"] {
+            assert_eq!(from_hex::<3>(text), None, "{text}");
+        }
+    }
 }

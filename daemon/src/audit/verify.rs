@@ -18,8 +18,8 @@ use super::{
 use crate::{message::state::State, store::StoreError};
 
 /// Faults that are listed; a chain that was computed anew has one in every row.
-const LISTED: usize = 50;
-/// Whether this happened at all.
+const MAX_LISTED: usize = 50;
+/// Whether there is such a row.
 const HAS_EVENT: &str = "SELECT 1 FROM audit WHERE event = ? LIMIT 1";
 /// How far from its place a row is looked for, in rows.
 const NEAR: i64 = 256;
@@ -78,7 +78,7 @@ pub fn verify(db: &Connection, hub: &[u8; 32], kept: Option<Checkpoint>) -> Resu
     } else if good.is_empty() && db.prepare(HAS_EVENT)?.exists([Event::Message(State::Accepted)])? {
         faults.push(Fault::Unsigned);
     }
-    faults.truncate(LISTED);
+    faults.truncate(MAX_LISTED);
     Ok(Report { rows, purged_to, last, signed_to, checkpoints: good.len() as u64, faults })
 }
 
@@ -97,7 +97,7 @@ fn walk(
     for line in lines.query_map([after], Line::read)? {
         let line = line?;
         let mut fault = |fault| {
-            if faults.len() < LISTED {
+            if faults.len() < MAX_LISTED {
                 faults.push(fault);
             }
         };
@@ -368,8 +368,8 @@ mod tests {
 
     #[test]
     fn faults_are_said_in_sentences() {
-        let said = Fault::CutOff { last: 15, signed: 20 }.to_string();
-        assert_eq!(said, "the end is cut off: rows 16 to 20 were signed and are missing");
+        let text = Fault::CutOff { last: 15, signed: 20 }.to_string();
+        assert_eq!(text, "the end is cut off: rows 16 to 20 were signed and are missing");
         assert_eq!(Fault::Removed { first: 5, last: 5 }.to_string(), "row 5 was removed");
     }
 }

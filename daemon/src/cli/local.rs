@@ -61,8 +61,8 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
                 }
             }
         }
-        Command::Say { agent, who, text: said } => {
-            let body = json!({"agent": agent, "channel": "local", "peer": who, "sender": who, "text": said});
+        Command::Say { agent, who, text: words } => {
+            let body = json!({"agent": agent, "channel": "local", "peer": who, "sender": who, "text": words});
             let request = Request { body: Some(body), ..Request::default() };
             let answer = client.call(Method::POST, "/v1/inbound", request).await?;
             print_result!("{}", text(&answer, "context"))?;

@@ -2,6 +2,8 @@
 //! running hub; where there is none, it says so in the words that agents know, and when there is one, or another configuration, that
 //! there are other tools.
 
+mod stdio;
+
 use std::{
     path::PathBuf,
     sync::{
@@ -29,7 +31,7 @@ use crate::{
 };
 
 /// Between two looks for a hub that is away, while somebody wants to hear of its inbox or its tools.
-const AGAIN: Duration = Duration::from_secs(5);
+const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// What a problem has beside the members of a refusal (RFC 9457, 3.1): over HTTP, and not here.
 const OF_HTTP: [&str; 4] = ["type", "title", "status", "detail"];
@@ -72,8 +74,7 @@ pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Fail
         stands_in: Arc::default(),
         happening: Arc::default(),
     });
-    let (from, to) = rmcp::transport::stdio();
-    let serving = endpoint.serve((from, to)).await.map_err(Failed::refused)?;
+    let serving = endpoint.serve(stdio::transport()).await.map_err(Failed::refused)?;
     serving.waiting().await.map_err(Failed::refused)?;
     Ok(())
 }
@@ -108,7 +109,7 @@ impl There {
 
     /// Waits for the hub that something stands in for; whether it is there.
     async fn is_there(&self) -> bool {
-        tokio::time::sleep(AGAIN).await;
+        tokio::time::sleep(LOOK_INTERVAL).await;
         if !self.stands_in.load(Ordering::Relaxed) {
             return false;
         }
@@ -257,7 +258,7 @@ impl Hands for There {
         }
     }
 
-    async fn call(&self, (): &(), tool: &str, arguments: Value, told: Telling) -> Value {
+    async fn call(&self, (): &(), tool: &str, arguments: Value, telling: Telling) -> Value {
         if !TOOLS.contains(&tool) {
             let hint = format!("tools are: {}", TOOLS.join(", "));
             return json!({"code": "not_found", "error": "there is no such tool", "hint": hint, "ok": false});
@@ -268,7 +269,7 @@ impl Hands for There {
         };
         let path = format!("/v1/tools/{tool}");
         let wait = Duration::from_secs(LONGEST_WAIT);
-        let answer = client.ask_step_by_step(&path, &self.session, &arguments, wait, &told).await;
+        let answer = client.ask_step_by_step(&path, &self.session, &arguments, wait, &telling).await;
         for_tool(tool, answered(answer).unwrap_or_else(|why| why))
     }
 
@@ -294,16 +295,16 @@ impl Hands for There {
             if let Ok(client) = self.client() {
                 // Before the look, so that nothing lands unseen between the two.
                 let mut happenings = client.happenings().await;
-                while let Ok(heard) = &mut happenings {
+                while let Ok(stream) = &mut happenings {
                     if let Some(newest) = self.newest(&()).await.filter(|newest| *newest > after) {
                         return Some(newest);
                     }
-                    if let Err(error) = heard.next().await {
+                    if let Err(error) = stream.next().await {
                         happenings = Err(error);
                     }
                 }
             }
-            tokio::time::sleep(AGAIN).await;
+            tokio::time::sleep(LOOK_INTERVAL).await;
         }
     }
 }

@@ -63,13 +63,13 @@ pub(super) fn receipt(receipt: &Value) -> String {
 /// A file that goes along, in one line.
 pub(super) fn file(file: &Value) -> String {
     let what = if file.get("voice") == Some(&Value::Bool(true)) { "voice" } else { "file" };
-    let said = match text(file, "said_to_be") {
+    let claim = match text(file, "said_to_be") {
         "" => String::new(),
-        said => format!(", said to be {said}"),
+        claim => format!(", said to be {claim}"),
     };
     let size = file.get("size").and_then(Value::as_u64).unwrap_or(0);
     let (name, kind, hash) = (text(file, "name"), text(file, "kind"), text(file, "sha256"));
-    visible(&format!("  {what}: {name} ({kind}{said}, {size} bytes, sha256 {hash})")).into_owned()
+    visible(&format!("  {what}: {name} ({kind}{claim}, {size} bytes, sha256 {hash})")).into_owned()
 }
 
 /// Rows as a table with aligned columns.

@@ -25,7 +25,7 @@ pub(super) async fn run(path: &Path) -> Result<(), Failed> {
     print_note!("gatepost: ready at http://{}", hub.address());
     tell_systemd(&[NotifyState::Ready]);
     let watchdog = tokio::spawn(pet_the_watchdog());
-    let asked = loop {
+    let was_told_to_stop = loop {
         tokio::select! {
             _ = terminate.recv() => break true,
             result = tokio::signal::ctrl_c() => break result.map(|()| true).map_err(Failed::refused)?,
@@ -34,7 +34,7 @@ pub(super) async fn run(path: &Path) -> Result<(), Failed> {
             Some(()) = hangup.recv() => drop(tokio::spawn(reload(hub.reload().clone()))),
         }
     };
-    if !asked {
+    if !was_told_to_stop {
         // Whoever watches over the hub starts it anew, and that takes up what was on its way.
         return Err(Failed::Refused("a part of the hub ended by itself; see the log".into()));
     }

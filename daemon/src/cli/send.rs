@@ -14,9 +14,10 @@ use crate::client::{Client, Place, Request, Token};
 use crate::message::{call::MAX_TEXT, parameters::LONGEST_WAIT, state::State};
 use crate::printing::print_result;
 use crate::settings::file::open_regular;
+use crate::unique_keys::{self, JsonError};
 
 /// How long a hub may take to fetch files, beyond its usual work.
-const FETCH: Duration = Duration::from_mins(5);
+const FETCH_TIMEOUT: Duration = Duration::from_mins(5);
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = STATUSES)]
@@ -106,14 +107,16 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
 
 pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Result<(), Failed> {
     let text = stdin()?;
-    let call: Value =
-        serde_json::from_str(&text).map_err(|error| Failed::Usage(format!("stdin is not JSON: {error}")))?;
+    let call: Value = unique_keys::from_slice(text.as_bytes()).map_err(|error| match error {
+        JsonError::Repeated(_) => Failed::Usage(format!("{error} on stdin: write each key once")),
+        JsonError::Json(error) => Failed::Usage(format!("stdin is not JSON: {error}")),
+    })?;
     // The call may say it too.
     let waited = arguments.wait.max(call.get("wait").and_then(Value::as_u64).unwrap_or(0));
     let client = sender(place, arguments.as_operator)?;
     let mut request = request(call, arguments.wait);
     // The hub may have to fetch a file first.
-    request.wait += FETCH;
+    request.wait += FETCH_TIMEOUT;
     let (_, answer) = client.ask(Method::POST, "/v1/messages", request).await?;
     print_result!("{answer}")?;
     ended_well(&answer, waited)

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// The most that is read from stdin, in bytes.
-const MAX_INPUT: u64 = 64 * 1024 * 1024;
+const MAX_INPUT_BYTES: u64 = 64 * 1024 * 1024;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct RenderArguments {
@@ -239,9 +239,9 @@ fn grouped(number: usize) -> String {
 
 fn stdin() -> Result<String, Failed> {
     let mut bytes = vec![];
-    io::stdin().lock().take(MAX_INPUT + 1).read_to_end(&mut bytes).map_err(Failed::refused)?;
-    if bytes.len() as u64 > MAX_INPUT {
-        return Err(Failed::Usage(format!("stdin has more than {MAX_INPUT} bytes")));
+    io::stdin().lock().take(MAX_INPUT_BYTES + 1).read_to_end(&mut bytes).map_err(Failed::refused)?;
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
+        return Err(Failed::Usage(format!("stdin has more than {MAX_INPUT_BYTES} bytes")));
     }
     String::from_utf8(bytes).map_err(|error| {
         Failed::Usage(format!("stdin is not UTF-8 (at byte {})", error.utf8_error().valid_up_to()))

@@ -16,7 +16,7 @@ use super::{Client, ClientError, SLACK};
 use crate::intake::tool::{Telling, UnderWay};
 
 /// The longest step, in bytes. What a hub answers is bounded far below.
-const MAX_STEP: usize = 16 * 1024 * 1024;
+const MAX_STEP_BYTES: usize = 16 * 1024 * 1024;
 
 /// What has come of an answer.
 #[derive(Default)]
@@ -44,7 +44,7 @@ impl Client {
         session: &str,
         body: &Value,
         wait: Duration,
-        told: &Telling,
+        telling: &Telling,
     ) -> Result<(StatusCode, Value), ClientError> {
         let call = self.request(Method::POST, path);
         let call = call.header(ACCEPT, "text/event-stream, application/json");
@@ -62,11 +62,11 @@ impl Client {
             for step in coming.steps(&chunk) {
                 match step {
                     Step::Answer(answer) => return Ok((status, answer)),
-                    // Who asked may have gone.
-                    Step::UnderWay(step) => _ = told.send(step).await,
+                    // The caller may have gone.
+                    Step::UnderWay(step) => _ = telling.send(step).await,
                 }
             }
-            if coming.rest.len() > MAX_STEP {
+            if coming.rest.len() > MAX_STEP_BYTES {
                 break;
             }
         }

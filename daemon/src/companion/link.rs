@@ -45,11 +45,11 @@ use crate::{
 };
 
 /// Between attempts to reach a broker that is away.
-const RECONNECT: Duration = Duration::from_secs(1);
+const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 /// While nothing changes companions are told how the hub is this often: their clocks drift, and ours may be set.
-const TELL_ANEW: Duration = Duration::from_secs(60);
+const TELL_INTERVAL: Duration = Duration::from_secs(60);
 /// Orders of people that wait; they give few.
-const ORDERS: usize = 4;
+const MAX_ORDERS: usize = 4;
 
 /// The running link. Stops when dropped.
 pub struct Link {
@@ -80,7 +80,7 @@ pub fn start(
     logins: Option<Logins>,
 ) -> Link {
     let (presence, changed) = (approvals.presence().clone(), Arc::<Notify>::default());
-    let (order, orders) = mpsc::channel(ORDERS);
+    let (order, orders) = mpsc::channel(MAX_ORDERS);
     let handle = Companions::new(approvals.clone(), Arc::clone(&changed), order);
     if let Some(logins) = &logins {
         logins.set(hub, &devices);
@@ -157,7 +157,7 @@ impl Serving {
                 window.end(PairError::Broken);
             }
             self.shut_window().await;
-            tokio::time::sleep(RECONNECT).await;
+            tokio::time::sleep(RECONNECT_INTERVAL).await;
         }
     }
 
@@ -165,7 +165,7 @@ impl Serving {
     async fn serve(&mut self, connection: &mut Connection) {
         let mut changes = self.outbox.changes();
         let changed = Arc::clone(&self.changed);
-        let mut anew = tokio::time::interval(TELL_ANEW);
+        let mut anew = tokio::time::interval(TELL_INTERVAL);
         anew.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let probe = self.companions.values().filter_map(|companion| companion.session.next_tick()).min();
@@ -214,7 +214,7 @@ impl Serving {
                         return;
                     }
                 }
-                () = window_turns(self.window.as_ref()) => {
+                () = window_turns(self.window.as_mut()) => {
                     if let Some(window) = &mut self.window {
                         window.tick(Instant::now());
                     }
@@ -249,7 +249,7 @@ impl Serving {
             Err(error) => {
                 // Whoever is revoked decides nothing meanwhile: that is asked with every decision.
                 tracing::error!(%error, "cannot read which companions may decide; looking again");
-                tokio::time::sleep(RECONNECT).await;
+                tokio::time::sleep(RECONNECT_INTERVAL).await;
                 self.changed.notify_one();
                 return Ok(());
             }

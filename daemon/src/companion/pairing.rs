@@ -40,7 +40,7 @@ use super::{
 use crate::approval::{device::Device, registry::DeviceError};
 
 /// How often a device is given its login again, until it answers.
-const GIVE_AGAIN: Duration = Duration::from_secs(2);
+const GIVE_INTERVAL: Duration = Duration::from_secs(2);
 /// Messages that are none after which an attempt is given up: each costs the hub a handshake.
 const MAX_FAULTS: u32 = 20;
 
@@ -52,7 +52,7 @@ pub(super) struct Window {
     /// The broker takes a login that the hub makes.
     logins: bool,
     stage: Stage,
-    /// What became of it, if it was not well.
+    /// Why it failed, if it did.
     failed: Option<String>,
     until: Instant,
     faults: u32,
@@ -86,8 +86,8 @@ impl Window {
         }
     }
 
-    /// Takes what a device says. A device that keeps what it was given is to be registered; say with
-    /// [`Window::registered`] what came of it.
+    /// Takes a device's message. A device that has stored its login is returned, to be registered; the result goes to
+    /// [`Window::registered`].
     pub(super) fn received(&mut self, now: Instant, attempt: Attempt, payload: &[u8]) -> Option<Device> {
         let up = match envelope::decode::<Up<'_>>(payload, VERSION) {
             Ok(up) => up,
@@ -141,7 +141,7 @@ impl Window {
             return None;
         }
         let mut plain = [0; MAX_FRAME];
-        let said = match agreed.session.open(number, bytes, &mut plain) {
+        let message = match agreed.session.open(number, bytes, &mut plain) {
             Ok(Arrived::Text(text)) => frame::decode::<FromDevice>(text).ok()?,
             Ok(Arrived::Again) => return None,
             Err(error) => {
@@ -149,7 +149,7 @@ impl Window {
                 return None;
             }
         };
-        match said {
+        match message {
             FromDevice::About { program } => self.about(program),
             FromDevice::Declined => self.end(PairError::Declined),
             FromDevice::Kept => {
@@ -170,8 +170,8 @@ impl Window {
             Stage::Agreed { attempt, agreed } => {
                 let shown = Shown { code: agreed.code, device: agreed.sign, program };
                 self.stage = Stage::Shown { attempt, agreed, program };
-                if self.asked.take().is_none_or(|asked| asked.send(Ok(shown)).is_err()) {
-                    // Nobody is there any more to compare numbers.
+                if self.asked.take().is_none_or(|reply| reply.send(Ok(shown)).is_err()) {
+                    // The caller has gone: nobody can compare numbers.
                     self.end(PairError::Late);
                 }
             }
@@ -219,18 +219,18 @@ impl Window {
             }
             other => {
                 self.stage = other;
-                // Whoever asked may have gone.
+                // The caller may have gone.
                 let _ = answered.send(Err(PairError::Unknown));
             }
         }
     }
 
-    /// Whoever waits for what becomes of it.
+    /// Sets the caller that waits for the outcome.
     pub(super) fn answer(&mut self, answered: Reply<Device>) {
         self.answered = Some(answered);
     }
 
-    /// What came of registering the device.
+    /// Takes the result of registering the device.
     pub(super) fn registered(&mut self, registered: Result<Device, DeviceError>) {
         match registered {
             Ok(device) => {
@@ -244,22 +244,36 @@ impl Window {
         }
     }
 
-    /// Nothing comes of it: tells the device, and whoever waits.
+    /// Ends the attempt without a pairing, and tells the device and the caller that waits.
     pub(super) fn end(&mut self, why: PairError) {
         tracing::warn!(%why, "no companion was paired");
         self.failed = Some(why.to_string());
         self.tell(&FromHub::Declined);
         self.stage = Stage::Over;
-        // Whoever asked may have gone.
+        // The caller may have gone.
         match (self.answered.take(), self.asked.take()) {
             (Some(answered), _) => drop(answered.send(Err(why))),
-            (None, Some(asked)) => drop(asked.send(Err(why))),
+            (None, Some(reply)) => drop(reply.send(Err(why))),
             (None, None) => {}
         }
     }
 
-    /// Lets time pass. Call it when [`Window::next_tick`] says.
+    /// Returns when the caller that waits for this window has closed its connection; never while no caller waits.
+    pub(super) async fn left(&mut self) {
+        match (&mut self.asked, &mut self.answered) {
+            (Some(reply), _) => reply.closed().await,
+            (None, Some(answered)) => answered.closed().await,
+            (None, None) => std::future::pending().await,
+        }
+    }
+
+    /// Lets time pass. Call it when [`Window::next_tick`] says, and when [`Window::left`] returns.
     pub(super) fn tick(&mut self, now: Instant) {
+        let left = self.asked.as_ref().is_some_and(Reply::is_closed)
+            || self.answered.as_ref().is_some_and(Reply::is_closed);
+        if left && !self.is_over() {
+            return self.end(PairError::Left);
+        }
         if now >= self.until && !self.is_over() {
             return self.end(match self.stage {
                 Stage::Waiting | Stage::Greeted { .. } => PairError::Nobody,
@@ -269,7 +283,7 @@ impl Window {
         if let Stage::Given { login, again, .. } = &mut self.stage
             && now >= *again
         {
-            *again = now + GIVE_AGAIN;
+            *again = now + GIVE_INTERVAL;
             let login = login.clone();
             self.tell(&login);
         }
@@ -301,10 +315,10 @@ impl Window {
         }
     }
 
-    fn tell(&mut self, told: &FromHub) {
+    fn tell(&mut self, message: &FromHub) {
         let Some((attempt, agreed)) = self.stage.agreed() else { return };
         let (mut plain, mut sealed) = ([0; MAX_FRAME], [0; MAX_FRAME]);
-        let text = frame::encode(told, &mut plain).expect("what is told is short");
+        let text = frame::encode(message, &mut plain).expect("what is told is short");
         if let Ok((number, bytes)) = agreed.session.seal(text, &mut sealed) {
             self.out.push_back((attempt, written(&Down::Sealed { number, bytes })));
         }

@@ -32,12 +32,12 @@ use crate::approval::{Waiting, firmware::is_outdated};
 pub const MAX_FAULTS: u32 = 20;
 /// After an offer or a withdrawal the companion is told how the hub is once more after so long, then after twice as long,
 /// until it fetches, at most [`PROBES`] times: a frame that was lost shows itself by the next one only.
-const PROBE: Duration = Duration::from_millis(300);
+const PROBE_INTERVAL: Duration = Duration::from_millis(300);
 const PROBES: u32 = 3;
 /// A companion that says in a new session what it decided so shortly before has not heard that it counts.
 const REMEMBERED: Duration = Duration::from_secs(60);
 /// How the hub is is told when a figure has changed, and otherwise no more often than this: clocks drift.
-const TELL_ANEW: Duration = Duration::from_secs(45);
+const TELL_INTERVAL: Duration = Duration::from_secs(45);
 const MINUTE: Duration = Duration::from_secs(60);
 /// Requests that a companion is offered at once; the others wait here.
 pub const MAX_OFFERED: usize = 8;
@@ -169,9 +169,9 @@ impl Session {
                         self.push(&Down::Consumed { request });
                     }
                 }
-                let asked = self.heard(now, session, begins, &text)?;
+                let request = self.heard(now, session, begins, &text)?;
                 // The first frame says nothing more than that.
-                Ok(if begins && asked == Asked::Nothing { Asked::Begun } else { asked })
+                Ok(if begins && request == Asked::Nothing { Asked::Begun } else { request })
             }
             Err(fault) => {
                 let budget = if fault == Fault::Cloned { &mut self.cloned } else { &mut self.refused };
@@ -310,7 +310,8 @@ impl Session {
         for request in gone {
             self.offered.remove(&request);
             self.push(&Down::Withdraw { request, reason: over(request) });
-            self.probe = Some(Probe { offer: None, at: now + PROBE, pause: PROBE, left: PROBES });
+            self.probe =
+                Some(Probe { offer: None, at: now + PROBE_INTERVAL, pause: PROBE_INTERVAL, left: PROBES });
         }
         for waiting in waiting {
             let known =
@@ -327,7 +328,7 @@ impl Session {
             }));
             self.offered.insert(waiting.request, waiting.document.clone());
             let offer = Some(waiting.request);
-            self.probe = Some(Probe { offer, at: now + PROBE, pause: PROBE, left: PROBES });
+            self.probe = Some(Probe { offer, at: now + PROBE_INTERVAL, pause: PROBE_INTERVAL, left: PROBES });
         }
     }
 
@@ -361,9 +362,9 @@ impl Session {
             return;
         }
         let figures = |report: Report| (report.held, report.queued, report.sent, report.clock_s.is_some());
-        let known = self
-            .told
-            .is_some_and(|(at, told)| figures(told) == figures(report) && now.duration_since(at) < TELL_ANEW);
+        let known = self.told.is_some_and(|(at, reported)| {
+            figures(reported) == figures(report) && now.duration_since(at) < TELL_INTERVAL
+        });
         if known && !self.unproven {
             return;
         }

@@ -27,7 +27,7 @@ use crate::{
 };
 
 /// Certificates in a file, at most: a chain, or the authorities of one owner.
-const MOST: usize = 64;
+const MAX_CERTIFICATES: usize = 64;
 
 /// The largest file of certificates or of a key, in bytes.
 const MAX_FILE_BYTES: u64 = 1024 * 1024;
@@ -63,7 +63,7 @@ pub enum TlsError {
         error: pem::Error,
     },
     /// A file has no certificate, too many, or one that is none.
-    #[error("broker.{key}: {} holds no certificates that can be used (1 to {MOST}, PEM)", .path.display())]
+    #[error("broker.{key}: {} holds no certificates that can be used (1 to {MAX_CERTIFICATES}, PEM)", .path.display())]
     Certificates {
         /// The key of the configuration.
         key: &'static str,
@@ -113,10 +113,12 @@ pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
 fn certificates(key: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let failed = |error| TlsError::Pem { key, path: path.into(), error };
     let pem = content(key, path)?;
-    let certificates: Vec<_> =
-        CertificateDer::pem_slice_iter(&pem).take(MOST + 1).collect::<Result<_, _>>().map_err(failed)?;
+    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem)
+        .take(MAX_CERTIFICATES + 1)
+        .collect::<Result<_, _>>()
+        .map_err(failed)?;
     match certificates.len() {
-        1..=MOST => Ok(certificates),
+        1..=MAX_CERTIFICATES => Ok(certificates),
         _ => Err(TlsError::Certificates { key, path: path.into() }),
     }
 }

@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The longest file of allowlists, in bytes.
-const MAX_FILE: u64 = 1024 * 1024;
+const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 impl Config {
     /// `[book]`, read.
@@ -47,7 +47,7 @@ pub(super) fn import(
     agents: &mut BTreeMap<String, Agent>,
     places: &mut Places,
 ) -> Result<(), ConfigError> {
-    let text = read_text(path, MAX_FILE).map_err(ConfigError::Read)?;
+    let text = read_text(path, MAX_FILE_BYTES).map_err(ConfigError::Read)?;
     let lists: Lists<'_> = serde_json::from_str(&text).map_err(|error| ConfigError::Invalid {
         at: String::new(),
         key: path.display().to_string(),

@@ -114,9 +114,9 @@ fn entries<T: std::fmt::Debug>(
     new: &BTreeMap<String, T>,
     old: &BTreeMap<String, T>,
 ) -> Vec<String> {
-    let said = |of: &BTreeMap<String, T>, name: &str| of.get(name).map(|entry| format!("{entry:?}"));
+    let written = |of: &BTreeMap<String, T>, name: &str| of.get(name).map(|entry| format!("{entry:?}"));
     let names: BTreeSet<&String> = new.keys().chain(old.keys()).collect();
-    let differ = names.into_iter().filter(|name| said(new, name) != said(old, name));
+    let differ = names.into_iter().filter(|name| written(new, name) != written(old, name));
     differ.map(|name| format!("{section}.{name}")).collect()
 }
 

@@ -1,4 +1,4 @@
-//! What was read out of the values when they were checked: whoever builds the hub takes these, and reads nothing a second time.
+//! The values as they were parsed when they were checked: the hub is built from these, and nothing is parsed a second time.
 
 use std::collections::BTreeMap;
 

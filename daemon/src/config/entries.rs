@@ -68,7 +68,7 @@ impl Places {
         self.0.entry((key.to_owned(), value.to_owned())).or_insert(at);
     }
 
-    /// Where a value stands; nothing, if nobody knows.
+    /// The place of a value; nothing, if it is not known.
     pub(super) fn at(&self, key: &str, value: &str) -> &str {
         self.0.get(&(key.to_owned(), value.to_owned())).map_or("", String::as_str)
     }
@@ -183,7 +183,7 @@ pub(super) fn readable(entry: &str) -> Result<Pattern, String> {
     }
 }
 
-/// What there is to do about a channel without an account.
+/// How the operator can mend a channel without an account.
 fn without_account(channel: &str) -> String {
     format!("there is no account on {channel}: add [channels.{channel}.home]; nothing can be sent there")
 }

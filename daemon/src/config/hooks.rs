@@ -9,7 +9,7 @@ use super::Span;
 use crate::{hooks::builtin::Builtin, message::TOOLS, settings::secret::SecretSource};
 
 /// The longest time that a hook may take.
-const LONGEST: Duration = Duration::from_mins(5);
+const MAX_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// `[hooks.NAME]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -98,7 +98,7 @@ fn ten_seconds() -> Span {
 impl Hook {
     /// How it is asked, or what is wrong with it.
     pub fn way(&self) -> Result<Transport, &'static str> {
-        if self.timeout.0 > LONGEST {
+        if self.timeout.0 > MAX_TIMEOUT {
             return Err("timeout is at most 5m");
         }
         if self.token.is_some() && self.url.is_none() {

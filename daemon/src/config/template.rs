@@ -12,7 +12,7 @@ use crate::{
 
 const WIDTH: usize = 100;
 
-/// What a first hub needs, and no more.
+/// The keys that a first hub needs, and no more.
 pub const SHORT: &str = include_str!("first.toml");
 
 /// The file with every key and its explanation.

@@ -9,7 +9,7 @@ use super::{Span, hooks::service};
 use crate::{message::call::MAX_TEXT, settings::secret::SecretSource, voice::Bounds};
 
 /// The longest that speaking may take: callers wait for it.
-const LONGEST: Duration = Duration::from_mins(5);
+const MAX_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// `[voice]`.
 #[derive(Debug, Clone, Deserialize)]
@@ -76,7 +76,7 @@ impl Voice {
 
     /// Who speaks, or what is wrong with it.
     pub fn speaks(&self) -> Result<Speaks, &'static str> {
-        if self.timeout.0 > LONGEST {
+        if self.timeout.0 > MAX_TIMEOUT {
             return Err("timeout is at most 5m");
         }
         if !(1..=MAX_TEXT).contains(&self.max_text) {

@@ -15,7 +15,7 @@ use std::{
 use crate::rate_limit::window::Window;
 
 /// Between two log lines of one reason.
-const BETWEEN: Duration = Duration::from_secs(60);
+const NOTE_INTERVAL: Duration = Duration::from_secs(60);
 
 /// The load of one server. Clones share it.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ impl Load {
         let count = counts.entry(reason).or_default();
         count.total += 1;
         count.unsaid += 1;
-        count.lines.get_or_insert_with(|| Window::new(now)).count(1, BETWEEN, now)?;
+        count.lines.get_or_insert_with(|| Window::new(now)).count(1, NOTE_INTERVAL, now)?;
         Some(std::mem::take(&mut count.unsaid))
     }
 }
@@ -99,7 +99,7 @@ mod tests {
         let lines: Vec<u64> = (0..1_000).filter_map(|_| load.count("pending", now)).collect();
         assert_eq!(lines, [1]);
         assert_eq!(load.count("login", now), Some(1), "another reason has a line of its own");
-        assert_eq!(load.count("pending", now + BETWEEN), Some(1_000));
+        assert_eq!(load.count("pending", now + NOTE_INTERVAL), Some(1_000));
         assert_eq!(load.totals(), [("login", 1), ("pending", 1_001)]);
     }
 }

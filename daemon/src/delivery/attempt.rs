@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// An adapter bounds its own steps; this bounds the adapter.
-const LONGEST: Duration = Duration::from_secs(600);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// An attempt at a part that may be there already.
 #[derive(Clone, Copy)]
@@ -52,7 +52,7 @@ impl Failed {
     }
 }
 
-/// What was looked for and not seen.
+/// Reconciliation looked for the part and did not find it.
 const NOT_SEEN: &str = "its answer was lost, and the conversation does not show it";
 
 impl Pipeline {
@@ -94,7 +94,7 @@ impl Pipeline {
 
 /// Within the time that is left of an attempt.
 async fn timely<T>(began: Instant, step: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    let left = LONGEST.saturating_sub(began.elapsed());
+    let left = ATTEMPT_TIMEOUT.saturating_sub(began.elapsed());
     tokio::time::timeout(left, step)
         .await
         .unwrap_or_else(|_| Err(Failure::Unknown("no answer in time".into())))
@@ -112,7 +112,7 @@ async fn ask(
     if !matches!(redelivery, Redelivery::Ask | Redelivery::Look) {
         return Ok(None);
     }
-    // Who prefers two to none does not wait for a platform that does not answer.
+    // A sender that prefers two copies to none does not wait for a platform that does not answer.
     if part.questions >= MAX_QUESTIONS && again.resend {
         return Ok(None);
     }

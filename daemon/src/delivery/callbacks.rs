@@ -1,4 +1,4 @@
-//! What platforms tell of their own accord settles what nobody knew, and says of what they had taken that it did not arrive.
+//! Callbacks of platforms: a delivery status settles a part whose answer was lost, or says that an accepted part did not arrive.
 
 use std::collections::HashMap;
 
@@ -38,11 +38,11 @@ impl Pipeline {
         // Whether there is such an account is nobody's business.
         let (name, adapter) =
             self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(CallbackRefused::Signature))?;
-        let told = adapter.read_callback(proof, body).await.map_err(refused)?;
+        let statuses = adapter.read_callback(proof, body).await.map_err(refused)?;
         let mut settled = 0;
-        for one in told {
-            let (of, key) = ((channel.to_owned(), name.to_owned()), one.key.0);
-            let outcome = one.outcome.map_err(|Lost { id, why, again }| Undelivered { id, why, again });
+        for status in statuses {
+            let (of, key) = ((channel.to_owned(), name.to_owned()), status.key.0);
+            let outcome = status.outcome.map_err(|Lost { id, why, again }| Undelivered { id, why, again });
             let seq =
                 self.0.outbox.store().look(|db| reconcile::message_of(db, &key)).map_err(unavailable)?;
             let Some(seq) = seq else { continue };
@@ -51,7 +51,7 @@ impl Pipeline {
                 .outbox
                 .change(seq, move |tx| reconcile::settle(tx, (&of.0, &of.1), &key, &outcome))
                 .await;
-            // Where that fails it is as it was, and the platform tells it again.
+            // If that fails, nothing has changed, and the platform sends the callback again.
             match done.map_err(unavailable)? {
                 Settled::Now => {
                     tracing::info!(channel, account = name, "a platform told what became of a part");

@@ -1,4 +1,4 @@
-//! Who goes next: one message at a time to one conversation, in order, when it is due.
+//! Which message goes next: one at a time to each conversation, in order, when it is due.
 //!
 //! A message joins its lane when it is released; the head blocks its lane until it is final, also while it waits for its
 //! next attempt: what was written second must not arrive first. Nothing here polls: the loop sleeps until something
@@ -32,11 +32,11 @@ use crate::{
 };
 
 /// While the disk has no room for an outcome, or the clock is not settled, before looking again. Milliseconds.
-const PAUSED: i64 = 1_000;
+const PAUSED_RETRY_MS: i64 = 1_000;
 
 /// After a look at all lanes, before the next one: as long as the look took, and at most this. A queue of a hundred
 /// thousand messages takes a while to look through, and must not be all that the hub does.
-const REST: Duration = Duration::from_millis(100);
+const MAX_REST: Duration = Duration::from_millis(100);
 
 /// Messages of one lane that go one after the other before its account's other lanes have their turn.
 const RUN: usize = 32;
@@ -68,7 +68,7 @@ enum Turn {
     Now,
     /// Not before this, in milliseconds since 1970.
     At(i64),
-    /// Nobody knows before the clock is settled.
+    /// Unknown before the clock is settled.
     Unsettled,
 }
 
@@ -135,7 +135,7 @@ impl Current {
                 true => self.round(&mut at_work).await,
                 false => self.scan_changed(&mut at_work, next, &changed_now, freed_now).await,
             };
-            let rest = if all { began.elapsed().min(REST) } else { Duration::ZERO };
+            let rest = if all { began.elapsed().min(MAX_REST) } else { Duration::ZERO };
             all = found.is_err();
             next = found.unwrap_or_else(|error| {
                 tracing::error!(%error, "cannot look after the queue");
@@ -175,7 +175,7 @@ impl Current {
     ) -> Result<Option<i64>, TransitionError> {
         let pipeline = self.pipeline();
         if !pipeline.may_send() {
-            return Ok(Some(now_ms().saturating_add(PAUSED)));
+            return Ok(Some(now_ms().saturating_add(PAUSED_RETRY_MS)));
         }
         let unsettled = pipeline.0.outbox.store().unsettled_since();
         let mut look = pipeline.scan(at_work, unsettled, next);
@@ -193,12 +193,12 @@ impl Current {
     async fn round(&self, at_work: &mut AtWork) -> Result<Option<i64>, TransitionError> {
         let pipeline = self.pipeline();
         if !pipeline.may_send() {
-            return Ok(Some(now_ms().saturating_add(PAUSED)));
+            return Ok(Some(now_ms().saturating_add(PAUSED_RETRY_MS)));
         }
         let unsettled = pipeline.0.outbox.store().unsettled_since();
         let next = match unsettled {
             None => pipeline.0.approvals.look_after().await?,
-            Some(_) => Some(now_ms().saturating_add(PAUSED)),
+            Some(_) => Some(now_ms().saturating_add(PAUSED_RETRY_MS)),
         };
         let look = pipeline.scan(at_work, unsettled, next);
         let mut look = pipeline.0.outbox.heads(look, Scan::see).await?;

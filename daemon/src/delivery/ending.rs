@@ -102,9 +102,9 @@ impl Ending {
                 (back_off(tried.questions).min(QUESTION_PAUSE), why)
             }
         };
-        let asked = tried.questions + 1;
-        if asked >= MAX_QUESTIONS && !tried.resend {
-            return Self::Nobody { why: format!("it was asked {asked} times whether it arrived: {why}") };
+        let questions = tried.questions + 1;
+        if questions >= MAX_QUESTIONS && !tried.resend {
+            return Self::Nobody { why: format!("it was asked {questions} times whether it arrived: {why}") };
         }
         let due_at = now_ms().saturating_add(i64::try_from(after.as_millis()).unwrap_or(i64::MAX));
         let later = Self::Later { due_at, counts: true, part: PartState::Unknown, why };

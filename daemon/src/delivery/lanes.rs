@@ -3,7 +3,7 @@
 //! A lane is in here only while somebody works in it; one that waits, or has nothing to send, is a row in the database or
 //! nothing at all. No account takes up more than [`AT_ONCE`] of them, so that a platform that answers nobody holds a
 //! bounded number of connections and tasks, and no other platform's. Lanes that find no place wait for one, in order; when
-//! there are more than [`WAITING`] of them, the rest is found by another look at the queue.
+//! there are more than [`MAX_WAITING`] of them, the rest is found by another look at the queue.
 
 use std::{
     collections::{HashMap, HashSet, VecDeque},
@@ -19,7 +19,7 @@ use crate::outbox::row::Lane;
 pub(crate) const AT_ONCE: usize = 128;
 
 /// Lanes of one account that wait for a place, at most.
-const WAITING: usize = 1024;
+const MAX_WAITING: usize = 1024;
 
 /// All lanes that are taken. Clones share them.
 #[derive(Clone, Default)]
@@ -43,7 +43,7 @@ struct Taken {
 #[derive(Default)]
 struct Account {
     working: usize,
-    /// Who waits for a place, in order, each once.
+    /// The lanes that wait for a place, in order, each once.
     waiting: VecDeque<Lane>,
     known: HashSet<Lane>,
     /// More than these would.
@@ -65,7 +65,7 @@ impl Lanes {
         }
         let account = taken.accounts.entry((lane.channel.clone(), lane.account.clone())).or_default();
         if account.working >= AT_ONCE {
-            if account.waiting.len() >= WAITING {
+            if account.waiting.len() >= MAX_WAITING {
                 account.more = true;
             } else if account.known.insert(lane.clone()) {
                 account.waiting.push_back(lane.clone());
@@ -113,7 +113,7 @@ impl Lanes {
         self.0.forgotten.swap(false, Ordering::Relaxed)
     }
 
-    /// Nobody begins another message from here on.
+    /// From here on no message is begun.
     pub(super) fn rest(&self) {
         self.0.resting.store(true, Ordering::Relaxed);
     }
@@ -198,13 +198,13 @@ mod tests {
     fn who_finds_no_place_gets_the_next_one_in_order_and_what_is_not_remembered_is_said() {
         let lanes = Lanes::default();
         let mut claims: Vec<_> = (0..AT_ONCE).map(|n| lanes.claim(&lane("a", n)).unwrap()).collect();
-        for n in AT_ONCE..AT_ONCE + WAITING {
+        for n in AT_ONCE..AT_ONCE + MAX_WAITING {
             assert!(lanes.claim(&lane("a", n)).is_none());
             assert!(lanes.claim(&lane("a", n)).is_none(), "twice, and it waits once");
         }
-        assert!(lanes.claim(&lane("a", AT_ONCE + WAITING)).is_none());
+        assert!(lanes.claim(&lane("a", AT_ONCE + MAX_WAITING)).is_none());
         let mut last = claims.pop().unwrap();
-        for n in AT_ONCE..AT_ONCE + WAITING {
+        for n in AT_ONCE..AT_ONCE + MAX_WAITING {
             assert!(!lanes.has_forgotten());
             let (_, next) = last.pass_on();
             last = next.unwrap();

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// How long all accounts together may take to say goodbye.
-const GOODBYE: Duration = Duration::from_secs(1);
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The hub, as one account sees it.
 struct Behind {
@@ -85,7 +85,7 @@ impl Listening {
 
 async fn say_goodbye(listeners: &[Listener]) {
     let all = join_all(listeners.iter().map(|listener| listener.adapter.leave()));
-    if timeout(GOODBYE, all).await.is_err() {
+    if timeout(GOODBYE_TIMEOUT, all).await.is_err() {
         tracing::info!("a platform did not take leave in time");
     }
 }

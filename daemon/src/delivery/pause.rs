@@ -1,4 +1,4 @@
-//! What a platform says of its limits is kept to, and a long silence is not kept quiet.
+//! The hub keeps to the limits that a platform states, and logs a long pause.
 //!
 //! A platform that takes nothing for a while is left alone by all that goes the same way, also over a restart: that is a row
 //! ([`crate::outbox::pauses`]). It holds whom the account stood for when the platform said it. The rate limiter keeps the rest, and
@@ -29,13 +29,13 @@ const WORTH_TELLING: Duration = Duration::from_mins(1);
 /// account may stand for somebody else by then.
 const UNTIL_WRITTEN: Duration = Duration::from_mins(1);
 
-/// What was heard in the answers to one part.
+/// The limits stated in the answers to one part.
 pub(super) struct Heard {
-    /// Where that was sent.
+    /// The lane that the part was sent in.
     pub lane: Lane,
     /// By whom.
     pub account_is: Option<Fingerprint>,
-    /// What was said.
+    /// The limits.
     pub allowances: Vec<Allowance>,
     /// Why the part did not go through, if it did not.
     pub why: Option<String>,
@@ -50,22 +50,24 @@ pub(super) struct Began {
 impl Heard {
     /// Keeps to it from now on, as long as the process lives.
     pub(super) fn learn(&self, limiter: &RateLimiter) {
-        for said in &self.allowances {
-            let lasts = if said.left == 0 { said.lasts.min(UNTIL_WRITTEN) } else { said.lasts };
-            limiter.learn(&self.lane, &Allowance { lasts, ..said.clone() });
+        for allowance in &self.allowances {
+            let lasts =
+                if allowance.left == 0 { allowance.lasts.min(UNTIL_WRITTEN) } else { allowance.lasts };
+            limiter.learn(&self.lane, &Allowance { lasts, ..allowance.clone() });
         }
     }
 
-    /// Writes down what must outlive the process. What is said beside a yes and is brief is the rate limiter's matter, and drops nothing.
+    /// Stores the pauses that must outlive the process. A brief limit beside a success is the rate limiter's matter, and drops nothing.
     pub(super) fn obey(&self, tx: &Transaction<'_>, longer_than: Duration) -> Result<Vec<Began>, StoreError> {
-        let none = self.allowances.iter().filter(|said| said.left == 0 && said.lasts > longer_than);
+        let none =
+            self.allowances.iter().filter(|allowance| allowance.left == 0 && allowance.lasts > longer_than);
         let mut none: Vec<_> = none.map(|none| (owner(&self.lane, none.scope), none.lasts)).collect();
         // The widest first: what it covers is no news.
         none.sort_by_key(|(of, _)| (!of.account.is_empty(), !of.address.is_empty()));
         let (at, mut began) = (now_ms(), vec![]);
         for (of, lasts) in none {
-            let said = Said { account_is: self.account_is, at, lasts, why: self.why.as_deref() };
-            if pauses::pause(tx, &of, &said)? > WORTH_TELLING {
+            let pause = Said { account_is: self.account_is, at, lasts, why: self.why.as_deref() };
+            if pauses::pause(tx, &of, &pause)? > WORTH_TELLING {
                 began.push(Began { of, lasts });
             }
         }

@@ -1,4 +1,4 @@
-//! What a restart makes of messages that were on their way.
+//! Recovery: what happens at a start to messages that were in flight.
 //!
 //! Held ones are offered to the companions again, and ready ones go when they are due, without anything here; what was only
 //! accepted is admission's ([`crate::admission::recover`]). A message that was on its way goes on at its first part that is not confirmed, unless that

@@ -33,7 +33,7 @@ use crate::{
     store::now_ms,
 };
 
-/// What is found when a message's turn has come.
+/// The state of a message when its turn has come.
 pub(super) enum Turned {
     /// It is taken, and its request may leave.
     Begun(Begun),
@@ -41,7 +41,7 @@ pub(super) enum Turned {
     Ended,
     /// Its time is over.
     Over(MessageRow),
-    /// Nobody sends it, though somebody began to: writing down what became of it failed.
+    /// It is in flight, and no attempt is running: storing the outcome failed.
     Left(MessageRow),
     /// Its turn has not come after all.
     NotNow,
@@ -87,7 +87,7 @@ impl Pipeline {
                 return Ok(());
             }
             if marked != Some(part.index) {
-                // What leaves now could not be written down; the message keeps its lane meanwhile.
+                // An outcome could not be stored now; the message keeps its lane meanwhile.
                 while !self.may_send() && message.deadline > now_ms() {
                     tokio::time::sleep(RECOVER).await;
                 }
@@ -300,7 +300,7 @@ fn take(
     let why = match (away, approval::release(tx, &message)?) {
         (None, Released::Parts(parts)) => {
             let next = parts.iter().find(|part| part.state != PartState::Confirmed);
-            // What may have arrived already is looked at again before it goes.
+            // A part that may have arrived already is looked for again before it is sent.
             let marked = next.filter(|part| part.state == PartState::Planned).map(|part| part.index);
             if let Some(index) = marked {
                 transition::part_in_flight(tx, seq, index)?;

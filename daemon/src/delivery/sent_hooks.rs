@@ -1,6 +1,6 @@
 //! `message_sent` hooks: told of every message that was sent, has failed, or may have arrived.
 //!
-//! What they were told of last is kept in the database: a hub that was away goes on there. Each is told in order and at
+//! The database keeps the last row that they were told of: a hub that was away goes on there. Each is told in order and at
 //! least once; the message's id and state say what it has heard already. One that fails is written down, and not told again:
 //! it must not keep the others from hearing.
 
@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Rows of the audit that are looked at together.
-const ROWS: i64 = 256;
+const MAX_ROWS_AT_ONCE: i64 = 256;
 
 /// An end that hooks are to hear of.
 struct End {
@@ -66,14 +66,14 @@ impl Pipeline {
         let store = self.0.outbox.store();
         let hooks = &self.0.hooks.0;
         if hooks.sent.is_empty() {
-            // Whoever configures hooks later does not want to hear of what was.
+            // Hooks that are configured later are not told of earlier messages.
             store.write(|tx| remember(tx, None)).await?;
             return Ok(Left::Nobody);
         }
-        let told: Option<i64> = store
+        let last_row: Option<i64> = store
             .read(|db| Ok::<_, StoreError>(db.query_row("SELECT hooks_told FROM hub", [], |row| row.get(0))?))
             .await?;
-        let Some(told) = told else {
+        let Some(last_row) = last_row else {
             store
                 .write(|tx| {
                     let newest = audit::newest(tx)?;
@@ -82,7 +82,7 @@ impl Pipeline {
                 .await?;
             return Ok(Left::More);
         };
-        let (ends, read_to) = store.read(move |db| ends(db, told)).await?;
+        let (ends, read_to) = store.read(move |db| ends(db, last_row)).await?;
         for end in ends {
             if let Some(facts) = self.end_of(&end).await? {
                 for hook in &hooks.sent {
@@ -113,19 +113,19 @@ impl Pipeline {
     async fn end_of(&self, end: &End) -> Result<Option<Value>, StoreError> {
         let Some(message) = self.0.outbox.find(&end.id).await? else { return Ok(None) };
         let receipt = self.0.outbox.receipt(message.seq).await?;
-        Ok(Some(told(&message, end.state, &json!(receipt))))
+        Ok(Some(facts(&message, end.state, &json!(receipt))))
     }
 }
 
-fn told(message: &MessageRow, state: State, receipt: &Value) -> Value {
-    let mut told = hooks::about(message, &message.text);
-    told["hook"] = "message_sent".into();
-    told["ok"] = (state == State::Sent).into();
-    told["state"] = json!(state);
+fn facts(message: &MessageRow, state: State, receipt: &Value) -> Value {
+    let mut facts = hooks::about(message, &message.text);
+    facts["hook"] = "message_sent".into();
+    facts["ok"] = (state == State::Sent).into();
+    facts["state"] = json!(state);
     for member in ["code", "error", "sent", "parts"] {
-        told[member] = receipt[member].clone();
+        facts[member] = receipt[member].clone();
     }
-    told
+    facts
 }
 
 fn remember(tx: &Connection, seq: Option<i64>) -> Result<(), StoreError> {
@@ -133,11 +133,11 @@ fn remember(tx: &Connection, seq: Option<i64>) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The ends among the next rows after `told`, and up to which row that was; none if there are no rows.
-fn ends(db: &Connection, told: i64) -> Result<(Vec<End>, Option<i64>), StoreError> {
+/// The ends among the next rows after `last_row`, and up to which row that was; none if there are no rows.
+fn ends(db: &Connection, last_row: i64) -> Result<(Vec<End>, Option<i64>), StoreError> {
     let mut rows =
         db.prepare_cached("SELECT seq, event, message FROM audit WHERE seq > ? ORDER BY seq LIMIT ?")?;
-    let mut rows = rows.query(params![told, ROWS])?;
+    let mut rows = rows.query(params![last_row, MAX_ROWS_AT_ONCE])?;
     let (mut ends, mut read_to) = (Vec::new(), None);
     while let Some(row) = rows.next()? {
         let (seq, event, id): (i64, String, Option<String>) = (row.get(0)?, row.get(1)?, row.get(2)?);
@@ -150,7 +150,7 @@ fn ends(db: &Connection, told: i64) -> Result<(Vec<End>, Option<i64>), StoreErro
     // A restored database is behind what its hooks were told; what comes next is new to them.
     if read_to.is_none() {
         let newest = audit::newest(db)?;
-        read_to = (0 < newest && newest < told).then_some(newest);
+        read_to = (0 < newest && newest < last_row).then_some(newest);
     }
     Ok((ends, read_to))
 }

@@ -19,7 +19,7 @@ use crate::{
 
 /// A part's stored request, read by its channel: once for all that an attempt asks of it.
 pub(super) struct Planned<'a> {
-    /// What goes.
+    /// The request that is sent.
     request: Box<dyn PlatformRequest + 'a>,
     /// What goes if that is refused for good.
     fallback: Fallback<Substitute<Box<dyn PlatformRequest + 'a>>>,

@@ -312,8 +312,9 @@ async fn tell_end(demo_hub: &DemoHub, stage: &Stage, end: &Value, verdict: Verdi
             expect(end, "denied", "the refused message")?;
             let answer = demo_hub.agent.call(Method::GET, "/v1/inbox", Request::default()).await?;
             let notices = answer.get("notices").and_then(Value::as_array).cloned().unwrap_or_default();
-            let told = notices.iter().filter_map(|notice| notice.get("receipt"));
-            let Some(notice) = told.into_iter().find(|receipt| text(receipt, "id") == text(end, "id")) else {
+            let receipts = notices.iter().filter_map(|notice| notice.get("receipt"));
+            let Some(notice) = receipts.into_iter().find(|receipt| text(receipt, "id") == text(end, "id"))
+            else {
                 return Err(DemoError::Failed("the agent was not told that its message was denied".into()));
             };
             stage.say(&format!(

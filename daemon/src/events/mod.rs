@@ -22,11 +22,11 @@ use tokio::{
 use crate::{approval::Approvals, audit, outbox::Outbox, store::StoreError};
 
 /// Streams that one caller may have open at once.
-const STREAMS: u32 = 8;
+const MAX_STREAMS: u32 = 8;
 /// What happens within this after a change is read together with it.
-const TOGETHER: Duration = Duration::from_millis(20);
+const GATHER_TIME: Duration = Duration::from_millis(20);
 /// While somebody watches: between two looks for what is about no message, and so gives no sign.
-const LOOK: Duration = Duration::from_secs(1);
+const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Who watches.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,7 +61,7 @@ pub struct Page {
 
 /// A caller has too many streams open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("{STREAMS} event streams of this caller are open, and it may have no more")]
+#[error("{MAX_STREAMS} event streams of this caller are open, and it may have no more")]
 pub struct TooMany;
 
 /// A handle on what happens. Clones share it.
@@ -110,7 +110,7 @@ impl Events {
         {
             let mut open = self.open.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
             let count = open.entry(caller.to_owned()).or_default();
-            if *count >= STREAMS {
+            if *count >= MAX_STREAMS {
                 return Ok(Err(TooMany));
             }
             *count += 1;
@@ -165,8 +165,8 @@ impl Watch {
             }
             tokio::select! {
                 // Any change wakes up, missed ones too.
-                _ = self.changes.recv() => tokio::time::sleep(TOGETHER).await,
-                () = tokio::time::sleep_until(until.min(Instant::now() + LOOK)) => {}
+                _ = self.changes.recv() => tokio::time::sleep(GATHER_TIME).await,
+                () = tokio::time::sleep_until(until.min(Instant::now() + LOOK_INTERVAL)) => {}
                 _ = self.closed.changed() => {}
             }
         }

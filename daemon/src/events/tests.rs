@@ -64,15 +64,15 @@ async fn an_agent_hears_of_its_own_messages_alone_and_an_operator_of_everything(
     let (mine, others) = (accept(&events, "a").await, accept(&events, "b").await);
     cancel(&events, mine).await;
     cancel(&events, others).await;
-    let heard = watch(&events, agent("a"), Some(0)).await.next(PATIENCE).await.unwrap().unwrap();
-    assert_eq!(names(&heard), ["message.accepted", "message.cancelled"]);
-    let end = &heard.events[1].data;
+    let page = watch(&events, agent("a"), Some(0)).await.next(PATIENCE).await.unwrap().unwrap();
+    assert_eq!(names(&page), ["message.accepted", "message.cancelled"]);
+    let end = &page.events[1].data;
     assert_eq!((&end["code"], &end["error"]), (&"cancelled".into(), &"it was taken back".into()));
     assert!(end["hint"].as_str().is_some_and(|hint| hint.contains("taken back")), "{end}");
     assert_eq!((&end["actor"], &end["detail"]), (&Value::Null, &Value::Null), "that is the operator's");
-    let heard = watch(&events, Watcher::Operator, Some(0)).await.next(PATIENCE).await.unwrap().unwrap();
-    assert_eq!(heard.events.len(), 4);
-    assert_eq!(heard.events[3].data["agent"], "b");
+    let page = watch(&events, Watcher::Operator, Some(0)).await.next(PATIENCE).await.unwrap().unwrap();
+    assert_eq!(page.events.len(), 4);
+    assert_eq!(page.events[3].data["agent"], "b");
 }
 
 #[tokio::test]
@@ -82,14 +82,14 @@ async fn who_begins_now_hears_what_comes_and_who_comes_back_what_it_missed() {
     let mut first = watch(&events, agent("a"), None).await;
     assert_eq!(first.next(SOON).await.unwrap().unwrap().events, []);
     cancel(&events, before).await;
-    let heard = first.next(PATIENCE).await.unwrap().unwrap();
-    assert_eq!(names(&heard), ["message.cancelled"]);
-    let last = heard.events[0].seq;
+    let page = first.next(PATIENCE).await.unwrap().unwrap();
+    assert_eq!(names(&page), ["message.cancelled"]);
+    let last = page.events[0].seq;
     drop(first);
     let missed = accept(&events, "a").await;
     cancel(&events, missed).await;
-    let heard = watch(&events, agent("a"), Some(last)).await.next(PATIENCE).await.unwrap().unwrap();
-    assert_eq!(names(&heard), ["message.accepted", "message.cancelled"]);
+    let page = watch(&events, agent("a"), Some(last)).await.next(PATIENCE).await.unwrap().unwrap();
+    assert_eq!(names(&page), ["message.accepted", "message.cancelled"]);
 }
 
 #[tokio::test]
@@ -99,13 +99,13 @@ async fn a_long_absence_is_made_up_for_in_pages() {
         accept(&events, "a").await;
     }
     let mut watch = watch(&events, agent("a"), Some(0)).await;
-    let mut heard = 0;
-    while heard < 600 {
+    let mut count = 0;
+    while count < 600 {
         let page = watch.next(PATIENCE).await.unwrap().unwrap();
         assert!((1..=256).contains(&page.events.len()), "{}", page.events.len());
-        heard += page.events.len();
+        count += page.events.len();
     }
-    assert_eq!(heard, 600);
+    assert_eq!(count, 600);
 }
 
 #[tokio::test]
@@ -115,15 +115,15 @@ async fn what_is_past_its_retention_is_said_and_not_skipped() {
         accept(&events, agent).await;
     }
     sql(&events, "DELETE FROM audit WHERE seq = 1").await;
-    let heard = watch(&events, agent("a"), Some(0)).await.next(PATIENCE).await.unwrap().unwrap();
-    assert_eq!(names(&heard), ["missed", "message.accepted"]);
-    assert_eq!(heard.events[0].seq, 1);
-    let heard = watch(&events, agent("a"), Some(1)).await.next(PATIENCE).await.unwrap().unwrap();
-    assert_eq!(names(&heard), ["message.accepted"], "nothing is gone after the first");
+    let page = watch(&events, agent("a"), Some(0)).await.next(PATIENCE).await.unwrap().unwrap();
+    assert_eq!(names(&page), ["missed", "message.accepted"]);
+    assert_eq!(page.events[0].seq, 1);
+    let page = watch(&events, agent("a"), Some(1)).await.next(PATIENCE).await.unwrap().unwrap();
+    assert_eq!(names(&page), ["message.accepted"], "nothing is gone after the first");
     // The audit outlives the messages, and then nobody knows whose they were.
     sql(&events, "DELETE FROM messages WHERE seq = 2").await;
-    let heard = watch(&events, agent("a"), Some(1)).await.next(PATIENCE).await.unwrap().unwrap();
-    assert_eq!(names(&heard), ["missed", "message.accepted"]);
+    let page = watch(&events, agent("a"), Some(1)).await.next(PATIENCE).await.unwrap().unwrap();
+    assert_eq!(names(&page), ["missed", "message.accepted"]);
 }
 
 #[tokio::test]
@@ -131,8 +131,8 @@ async fn a_number_from_another_life_of_the_database_is_told_so() {
     let (_directory, events) = fixture();
     let seq = accept(&events, "a").await;
     let mut watch = watch(&events, agent("a"), Some(5_000)).await;
-    let heard = watch.next(PATIENCE).await.unwrap().unwrap();
-    assert_eq!(names(&heard), ["missed"]);
+    let page = watch.next(PATIENCE).await.unwrap().unwrap();
+    assert_eq!(names(&page), ["missed"]);
     cancel(&events, seq).await;
     assert_eq!(names(&watch.next(PATIENCE).await.unwrap().unwrap()), ["message.cancelled"]);
 }
@@ -141,7 +141,7 @@ async fn a_number_from_another_life_of_the_database_is_told_so() {
 async fn a_caller_has_a_bounded_number_of_streams_and_all_end_with_the_hub() {
     let (_directory, events) = fixture();
     let mut open = Vec::new();
-    for _ in 0..STREAMS {
+    for _ in 0..MAX_STREAMS {
         open.push(watch(&events, agent("a"), None).await);
     }
     assert_eq!(events.watch("somebody", agent("a"), None).await.unwrap().err(), Some(TooMany));

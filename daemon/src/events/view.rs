@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// Rows that are read at once.
-const ROWS: i64 = 256;
+const MAX_ROWS_AT_ONCE: i64 = 256;
 
 const PAGE: &str = "SELECT audit.seq, audit.at, audit.actor, audit.event, audit.message, audit.detail, messages.agent, \
      messages.channel, messages.address, messages.thread FROM audit LEFT JOIN messages ON messages.id = audit.message \
@@ -31,7 +31,8 @@ pub(super) fn page(
     after: i64,
 ) -> Result<Page, StoreError> {
     let mut rows = db.prepare_cached(PAGE)?;
-    let mut rows: Vec<Line> = rows.query_map([after, ROWS], Line::read)?.collect::<Result<_, _>>()?;
+    let mut rows: Vec<Line> =
+        rows.query_map([after, MAX_ROWS_AT_ONCE], Line::read)?.collect::<Result<_, _>>()?;
     for line in rows.iter_mut().filter(|line| watcher.may_see(line) && line.state() == Some(State::Held)) {
         line.asked = approvals.asked_about(db, line.message.as_deref().unwrap_or_default())?;
     }
@@ -68,7 +69,7 @@ pub(super) fn page(
             format!("{nobodys} events were of messages that are gone by now; some may have been yours");
         events.insert(0, missed(first.seq - 1, &what));
     }
-    let (read_to, more) = (last.seq, i64::try_from(rows.len()).unwrap_or(0) == ROWS);
+    let (read_to, more) = (last.seq, i64::try_from(rows.len()).unwrap_or(0) == MAX_ROWS_AT_ONCE);
     Ok(Page { events, read_to, more })
 }
 
@@ -147,8 +148,8 @@ impl Line {
             "to": self.to.as_ref().map(ToString::to_string),
         });
         let why = if state.is_ok() { "reason" } else { "error" };
-        let told = [("code", "code"), (why, "reason"), ("sent", "sent")];
-        for (member, fact) in told.into_iter().filter(|(_, fact)| !self.detail[*fact].is_null()) {
+        let members = [("code", "code"), (why, "reason"), ("sent", "sent")];
+        for (member, fact) in members.into_iter().filter(|(_, fact)| !self.detail[*fact].is_null()) {
             data[member] = self.detail[fact].clone();
         }
         let deadline = self.detail["facts"]["deadline"].as_str().filter(|_| state == State::Held);

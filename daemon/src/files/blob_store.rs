@@ -31,7 +31,7 @@ const STEP: usize = 200;
 /// Between two sweeps for want of room.
 const AGAIN: Duration = Duration::from_secs(10);
 /// What staging leaves of the disk, beyond the reserve: more than accepting needs, so that files alone never stop it.
-const MARGIN: u64 = 24 * 1024 * 1024;
+const MARGIN_BYTES: u64 = 24 * 1024 * 1024;
 /// After so many bytes the disk is looked at again.
 const LOOK: u64 = 1024 * 1024;
 /// What a file is called until it is whole.
@@ -171,7 +171,7 @@ impl BlobStore {
         let space = self.store.0.space();
         match space.look() {
             room if !room.accepts() => Err(StageError::Disk(room)),
-            _ if space.free().is_some_and(|free| free < more.saturating_add(MARGIN)) => {
+            _ if space.free().is_some_and(|free| free < more.saturating_add(MARGIN_BYTES)) => {
                 Err(StageError::Disk(Room::Short))
             }
             _ => Ok(()),

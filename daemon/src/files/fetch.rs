@@ -32,10 +32,10 @@ use crate::{
 };
 
 /// Redirects that are followed.
-const HOPS: usize = 4;
-const CONNECT: Duration = Duration::from_secs(10);
+const MAX_REDIRECTS: usize = 4;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two pieces of an answer.
-const SILENCE: Duration = Duration::from_secs(20);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Fetches files.
 pub(super) struct Fetcher {
@@ -114,8 +114,8 @@ impl Fetcher {
             .redirect(Policy::none())
             .no_proxy()
             .referer(false)
-            .connect_timeout(CONNECT)
-            .read_timeout(SILENCE)
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(SILENCE_TIMEOUT)
             // A connection that is kept was judged for another call.
             .pool_max_idle_per_host(0)
             .user_agent(concat!("gatepost/", env!("CARGO_PKG_VERSION")))
@@ -139,8 +139,8 @@ impl Fetcher {
             if !answer.status().is_redirection() {
                 break;
             }
-            if hop == HOPS {
-                return Err(StageError::Fetch(format!("it was sent on more than {HOPS} times")));
+            if hop == MAX_REDIRECTS {
+                return Err(StageError::Fetch(format!("it was sent on more than {MAX_REDIRECTS} times")));
             }
             let next = next(&url, &answer)?;
             if url.scheme() == "https" && next.scheme() != "https" {

@@ -12,7 +12,7 @@ use std::{
 use gatepost_link::Digest;
 use sha2::{Digest as _, Sha256};
 
-use super::{BLOCK, blob_store::folder};
+use super::{BLOCK_BYTES, blob_store::folder};
 use crate::store::Store;
 
 /// Where staged files are read.
@@ -51,7 +51,7 @@ impl Kept {
         let checked = tokio::task::spawn_blocking(move || {
             let gone = |error| KeptError::Gone(digest, error);
             let mut file = File::open(path).map_err(gone)?;
-            let (mut hash, mut block, mut size) = (Sha256::new(), vec![0; BLOCK], 0);
+            let (mut hash, mut block, mut size) = (Sha256::new(), vec![0; BLOCK_BYTES], 0);
             loop {
                 match file.read(&mut block).map_err(gone)? {
                     0 => break,

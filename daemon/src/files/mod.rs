@@ -45,10 +45,10 @@ use fetch_policy::{Hosts, Private};
 /// Files that are on their way into the folder at once, over all callers, of either kind; the others wait.
 const AT_ONCE: usize = 8;
 /// How long one waits for its turn.
-const TURN: Duration = Duration::from_secs(60);
+const TURN_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// What is read of a file at a time.
-const BLOCK: usize = 64 * 1024;
+const BLOCK_BYTES: usize = 64 * 1024;
 
 /// How much is taken.
 #[derive(Debug, Clone)]
@@ -197,7 +197,7 @@ impl Files {
 }
 
 async fn turn(turns: &Semaphore) -> Result<SemaphorePermit<'_>, StageError> {
-    match tokio::time::timeout(TURN, turns.acquire()).await {
+    match tokio::time::timeout(TURN_TIMEOUT, turns.acquire()).await {
         Ok(permit) => Ok(permit.expect("the semaphore is never closed")),
         Err(_) => Err(StageError::Busy),
     }

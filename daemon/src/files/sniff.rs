@@ -1,6 +1,6 @@
 //! What a file is, by its content.
 //!
-//! Who sends a file may call it what they like; the person who approves it and the program that opens it are told what it
+//! A sender may call a file what it likes; the person who approves it and the program that opens it are told what it
 //! is. A claim counts only where the content cannot tell: of plain text, whose kinds look alike. One that contradicts the
 //! content is kept, and shown beside it.
 
@@ -72,13 +72,13 @@ pub(super) fn sniff(head: &[u8], claim: Option<&str>) -> Sniffed {
         },
         None => (BYTES, "bin"),
     };
-    // What it is cannot be told, so nothing can be told against the claim; but it does not become true by that.
+    // The type cannot be found out, so the claim cannot be refuted; it does not become true by that.
     let contradicts = |claim: &&str| !same(claim, kind) && *claim != BYTES;
     let said_to_be = claim.filter(contradicts).map(str::to_owned);
     Sniffed { kind: kind.to_owned(), extension, said_to_be }
 }
 
-/// What the table of formats knows of it: media type and extension.
+/// The media type and extension in the table of formats.
 fn known(head: &[u8]) -> Option<(&'static str, &'static str)> {
     // A skippable frame (RFC 8878 §3.1.2) says nothing of what follows; and on a machine of 32 bits, one that says that it
     // has 4 GB keeps the table looking for ever.
@@ -160,9 +160,9 @@ mod tests {
         assert_eq!(kind(PNG, Some("application/pdf")), ("image/png".into(), Some("application/pdf".into())));
         assert_eq!(kind(b"%PDF-1.7\n", Some("image/png")).0, "application/pdf");
         let program = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x02\0\x3e\0\x01\0\0\0\x78\0\x40\0\0\0\0\0\x40\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x40\0\x38\0";
-        let (found, said) = kind(program, Some("image/png"));
+        let (found, claim) = kind(program, Some("image/png"));
         assert!(found.contains("executable"), "{found}");
-        assert_eq!(said.as_deref(), Some("image/png"));
+        assert_eq!(claim.as_deref(), Some("image/png"));
         assert_eq!(kind(b"\xff\xd8\xff\xe0\0\x10JFIF", Some("image/jpg")), ("image/jpeg".into(), None));
         assert_eq!(
             kind(b"OggS\0\x02\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\x01\x13OpusHead", None).0,
@@ -209,8 +209,8 @@ mod tests {
     #[test]
     fn what_nobody_knows_is_bytes_whatever_is_said() {
         assert_eq!(kind(b"\0\x01\x02", None), ("application/octet-stream".into(), None));
-        let said = kind(b"\0\x01\x02", Some("image/png"));
-        assert_eq!(said, ("application/octet-stream".into(), Some("image/png".into())));
+        let both = kind(b"\0\x01\x02", Some("image/png"));
+        assert_eq!(both, ("application/octet-stream".into(), Some("image/png".into())));
     }
 
     /// The beginnings that the table of formats looks further behind.

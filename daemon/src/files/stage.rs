@@ -6,8 +6,8 @@ use gatepost_link::Digest;
 use tokio::io::AsyncReadExt as _;
 
 use super::{
-    BLOCK, Files, Folder, Sources, Staged, blob_store::Taken, error::StageError, fetch::Fetched, kept::Kept,
-    path_resolver, sniff, turn, uploads,
+    BLOCK_BYTES, Files, Folder, Sources, Staged, blob_store::Taken, error::StageError, fetch::Fetched,
+    kept::Kept, path_resolver, sniff, turn, uploads,
 };
 use crate::message::{
     attachment::{Attachment, MAX_NAME, clean_name, is_kind},
@@ -82,7 +82,7 @@ impl Files {
         let mut draft = self.draft(left)?;
         draft.expect(size)?;
         let mut file = tokio::fs::File::from_std(file);
-        let mut block = vec![0; BLOCK];
+        let mut block = vec![0; BLOCK_BYTES];
         loop {
             match file.read(&mut block).await.map_err(StageError::Read)? {
                 0 => break,

@@ -16,7 +16,7 @@ pub(super) const LASTS: Duration = Duration::from_hours(1);
 /// How long handing one in may take.
 pub(super) const TIME: Duration = Duration::from_mins(10);
 /// The most that one caller's wait at once.
-const MOST: u32 = 64;
+const MAX_UPLOADS: u32 = 64;
 
 /// A file that was handed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(super) async fn register(store: &Store, agent: &str, digest: Digest) -> Resu
                     |row| row.get(0),
                 )
                 .map_err(StoreError::from)?;
-            if waiting >= MOST {
+            if waiting >= MAX_UPLOADS {
                 return Err(StageError::Uploads(waiting));
             }
             tx.execute(

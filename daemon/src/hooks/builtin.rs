@@ -17,7 +17,7 @@ pub enum Builtin {
 }
 
 impl Builtin {
-    /// What there is in a text for which it must not be sent, if anything.
+    /// The secret in a text because of which it must not be sent, if it has one.
     pub(crate) fn objection(self, text: &str) -> Option<&'static str> {
         match self {
             Self::Secrets if TOKENS.iter().any(|token| holds_token(text, token)) => {

@@ -11,9 +11,9 @@ use serde_json::Value;
 use crate::channels::formats::{Format, format};
 
 /// The most sessions and channels that are remembered; past this it begins anew, and some guides are given twice.
-const MOST: usize = 10_000;
+const MAX_REMEMBERED: usize = 10_000;
 
-/// Who has been given which guide.
+/// Which sessions have been given which guide.
 #[derive(Default)]
 pub(crate) struct Guides(Mutex<HashSet<(String, String, &'static str)>>);
 
@@ -28,7 +28,7 @@ impl Guides {
         let mut given = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let mut fresh = Vec::new();
         for format in to.filter_map(channel_of) {
-            if given.len() >= MOST {
+            if given.len() >= MAX_REMEMBERED {
                 given.clear();
             }
             if given.insert((agent.to_owned(), session.to_owned(), format.channel)) {

@@ -109,21 +109,21 @@ pub enum HookError {
     Garbage(&'static str),
 }
 
-/// What a program is told the id of a message by.
+/// The member that holds the id of a message.
 pub(crate) const MESSAGE_ID: &str = "GATEPOST_MESSAGE_ID";
 
 impl Hook {
     /// Hands the facts over; what it wrote.
     pub(crate) async fn tell(&self, id: (&'static str, &str), facts: &Value) -> Result<Vec<u8>, HookError> {
         let facts = facts.to_string().into_bytes();
-        let told = async {
+        let answer = async {
             match &self.way {
                 Transport::Builtin(_) => Ok(Vec::new()),
                 Transport::Command(program) => command::run(program, &self.name, id, &facts).await,
                 Transport::Call(call) => call.post(id.1, facts).await,
             }
         };
-        tokio::time::timeout(self.timeout, told).await.unwrap_or(Err(HookError::Late(self.timeout)))
+        tokio::time::timeout(self.timeout, answer).await.unwrap_or(Err(HookError::Late(self.timeout)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! Who was written first is through first: hooks of one conversation's messages run one after the other.
+//! Hooks of one conversation's messages run one after the other, in the order in which the messages were written.
 //!
 //! A hook that takes its time with one message must not let the next one overtake it.
 

@@ -31,7 +31,7 @@ use crate::{
 /// The agent as which the operator's own messages are judged.
 pub(super) const SHELL: &str = "shell";
 /// The longest idempotency key, in bytes.
-const MAX_KEY: usize = 200;
+const MAX_KEY_BYTES: usize = 200;
 
 /// Messages of a listing, where the caller does not say how many.
 pub(super) const LISTED: u32 = 50;
@@ -108,8 +108,7 @@ pub(super) struct RefusedTarget {
 impl Answer {
     /// Whether nothing more will happen to what was taken.
     pub(super) fn is_final(&self) -> bool {
-        let over =
-            |told: &TargetResult| !matches!(told, TargetResult::Taken(receipt) if !receipt.state.is_final());
+        let over = |result: &TargetResult| !matches!(result, TargetResult::Taken(receipt) if !receipt.state.is_final());
         match self {
             Self::One(receipt) => receipt.state.is_final(),
             Self::Looked(_) => true,
@@ -164,11 +163,11 @@ impl MessageService<'_> {
         let agent = (self.caller.role != Role::Operator).then(|| self.caller.name.clone());
         let rows = self.pipeline.outbox().list(Filter { agent, state, limit }).await.map_err(broken)?;
         let held = rows.iter().filter(|row| row.state == State::Held).map(|row| row.id.clone()).collect();
-        let mut asked = self.pipeline.asked_about(held).await.map_err(broken)?;
+        let mut approvals = self.pipeline.asked_about(held).await.map_err(broken)?;
         let pauses = self.pipeline.outbox().pauses().await.map_err(broken)?;
         let summary = |row: MessageRow| {
-            let (asked, wait) = (asked.remove(&row.id), pauses.wait_of(&row));
-            Summary::of(row, asked, wait.as_ref())
+            let (approvals, wait) = (approvals.remove(&row.id), pauses.wait_of(&row));
+            Summary::of(row, approvals, wait.as_ref())
         };
         Ok(rows.into_iter().map(summary).collect())
     }
@@ -178,8 +177,8 @@ impl Idempotency {
     /// Of a call as its caller wrote it: what hooks make of it later makes it no other call.
     pub(super) fn of(key: Option<String>, call: &Value) -> Result<Self, Refusal> {
         let Some(key) = key else { return Ok(Self::NONE) };
-        if !(1..=MAX_KEY).contains(&key.len()) {
-            let hint = format!("use 1 to {MAX_KEY} printable characters");
+        if !(1..=MAX_KEY_BYTES).contains(&key.len()) {
+            let hint = format!("use 1 to {MAX_KEY_BYTES} printable characters");
             return Err(Refusal::input("the Idempotency-Key cannot be used", hint).because("idempotency_key"));
         }
         // The value and not the bytes: the same call with other white space is the same call.
@@ -259,17 +258,17 @@ impl Incoming<'_> {
                 taken.into_iter().zip(is_poll).map(stood_in).collect()
             }
         };
-        let told = |(answer, to): (Result<TargetResult, Refusal>, String)| {
+        let result = |(answer, to): (Result<TargetResult, Refusal>, String)| {
             answer.unwrap_or_else(|refusal| TargetResult::Refused(RefusedTarget { ok: false, to, refusal }))
         };
-        let mut targets: Vec<TargetResult> = answers.into_iter().zip(names).map(told).collect();
+        let mut targets: Vec<TargetResult> = answers.into_iter().zip(names).map(result).collect();
         let until = Instant::now() + patience;
-        for told in &mut targets {
-            if let TargetResult::Taken(receipt) = told {
+        for target in &mut targets {
+            if let TargetResult::Taken(receipt) = target {
                 *receipt = wait(pipeline, receipt.clone(), until).await?;
             }
         }
-        let failed = targets.iter().filter(|told| !told.is_ok()).count();
+        let failed = targets.iter().filter(|target| !target.is_ok()).count();
         Ok(Answer::Several(Broadcast { ok: failed == 0, failed, targets }))
     }
 }

@@ -18,7 +18,7 @@ use crate::{
 
 /// Lines a minute that one caller can cause; all callers without a valid token are one. Beyond them the audit, and the
 /// disk's patience, would be theirs to use up. The next minute's first line says how many were left out.
-const LINES: u32 = 60;
+const MAX_LINES: u32 = 60;
 const MINUTE: Duration = Duration::from_secs(60);
 
 /// Writes refusals down.
@@ -65,7 +65,7 @@ impl Refused {
     /// How many lines were left out since the last one, if there is room for another.
     fn room(&self, actor: &str, now: Instant) -> Option<u32> {
         let mut windows = self.windows.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        windows.entry(actor.to_owned()).or_insert_with(|| Window::new(now)).count(LINES, MINUTE, now)
+        windows.entry(actor.to_owned()).or_insert_with(|| Window::new(now)).count(MAX_LINES, MINUTE, now)
     }
 }
 

@@ -10,7 +10,7 @@ use crate::rate_limit::bucket::{Bucket, Rate};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
-/// What each agent has left of its minute.
+/// How many messages each agent may still send in its minute.
 #[derive(Debug, Default)]
 pub struct Rates(Mutex<HashMap<String, Bucket>>);
 

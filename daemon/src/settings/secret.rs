@@ -17,10 +17,10 @@ use super::{
 };
 
 /// The longest secret that is read, in bytes. Real tokens have a few hundred.
-const MAX_SECRET: usize = 16 * 1024;
+const MAX_SECRET_BYTES: usize = 16 * 1024;
 
 /// The longest file with a secret in it, in bytes: a key of many lines, or a token with much white space behind it.
-const MAX_SECRET_FILE: u64 = 64 * 1024;
+const MAX_SECRET_FILE_BYTES: u64 = 64 * 1024;
 
 /// Where a secret is to be found.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -116,7 +116,7 @@ impl SecretSource {
     pub fn read(&self) -> Result<Secret, SecretError> {
         let value = self.read_whole()?;
         let value = value.trim_end();
-        if value.is_empty() || value.len() > MAX_SECRET || value.contains(['\n', '\r']) {
+        if value.is_empty() || value.len() > MAX_SECRET_BYTES || value.contains(['\n', '\r']) {
             return Err(SecretError::Unusable(self.to_string()));
         }
         Ok(Secret(value.to_owned()))
@@ -124,7 +124,7 @@ impl SecretSource {
 
     /// Reads all that is there: some secrets are files with many lines.
     pub fn read_whole(&self) -> Result<String, SecretError> {
-        let file = |path: &Path| read_text(path, MAX_SECRET_FILE).map_err(SecretError::from);
+        let file = |path: &Path| read_text(path, MAX_SECRET_FILE_BYTES).map_err(SecretError::from);
         match self {
             Self::File(path) => file(path),
             Self::Env(name) => std::env::var(name).map_err(|_| SecretError::Env(name.clone())),

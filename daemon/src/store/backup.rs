@@ -25,11 +25,11 @@ use super::{LockError, Store, StoreError, epoch, private_file, space};
 
 /// Pages of 4 KB that are copied at once, and how long the disk is left to others between: at most some 100 MB/s.
 const PAGES: std::ffi::c_int = 256;
-const PAUSE: Duration = Duration::from_millis(10);
+const STEP_PAUSE: Duration = Duration::from_millis(10);
 /// Meanwhile the write-ahead log cannot be cut back, so there is an end to it.
 const LONGEST: Duration = Duration::from_mins(30);
 /// Room that a copy must leave on the disk, beside the reserve.
-const LEFT: u64 = 16 * 1024 * 1024;
+const MIN_LEFT_BYTES: u64 = 16 * 1024 * 1024;
 
 /// How the name of a copy begins; its time follows.
 const NAME: &str = "gatepost-";
@@ -165,7 +165,7 @@ impl Store {
             if start.elapsed() > LONGEST || self.is_closed() {
                 return Err(BackupError::GivenUp(start.elapsed()));
             }
-            thread::sleep(PAUSE);
+            thread::sleep(STEP_PAUSE);
             Ok(())
         };
         let path = keep_copy(&source, directory, "", pause)?;
@@ -207,8 +207,8 @@ fn keep_copy(
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&backups).map_err(failed)?;
     let size = fs::metadata(directory.join("gatepost.db")).map_err(failed)?.len();
     let free = space::free(directory).unwrap_or(u64::MAX);
-    if free < size.saturating_add(LEFT) {
-        return Err(BackupError::NoRoom(size + LEFT, free));
+    if free < size.saturating_add(MIN_LEFT_BYTES) {
+        return Err(BackupError::NoRoom(size + MIN_LEFT_BYTES, free));
     }
     let name = format!("{NAME}{}{kind}.db", jiff::Timestamp::now().strftime(TIME));
     let (path, beside) = (backups.join(name), backups.join("gatepost.new"));
@@ -248,10 +248,10 @@ pub(super) fn copy_to(
 /// Reads every page once.
 pub(super) fn check(database: &Path) -> Result<(), BackupError> {
     let damaged = |why: String| BackupError::Damaged(database.into(), why);
-    let said = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)
+    let fault = Connection::open_with_flags(database, OpenFlags::SQLITE_OPEN_READ_ONLY)
         .and_then(|db| super::damage(&db))
         .map_err(|error| damaged(error.to_string()))?;
-    said.map_or(Ok(()), |why| Err(damaged(why)))
+    fault.map_or(Ok(()), |why| Err(damaged(why)))
 }
 
 #[cfg(test)]

@@ -44,18 +44,18 @@ pub use space::{Room, Space};
 use writer::Job;
 
 /// Up to this size the whole file is read at every start; a longer one is checked with its daily backup.
-const READ_AT_START: u64 = 8 * 1024 * 1024;
+const MAX_READ_AT_START_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Statements that a connection keeps prepared: more than there are different ones in the life of a message.
-const PREPARED: usize = 64;
+const MAX_PREPARED: usize = 64;
 
 /// Pages that look-ups keep; fewer kibibytes than SQLite's default of 2,000, which is what a negative number means to it.
 const LOOKED_UP: i64 = -512;
 
 /// What is wrong with a database, if anything: reads every page.
 fn damage(db: &Connection) -> rusqlite::Result<Option<String>> {
-    let said: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    Ok((said != "ok").then_some(said))
+    let report: String = db.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    Ok((report != "ok").then_some(report))
 }
 
 /// A handle on the database. Clones share it.
@@ -256,7 +256,7 @@ fn connect(
     let mut writer = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
     // Until it is known for whole, nothing of the log goes into it: what is damaged stays as it was found.
     writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true)?;
-    if (1..=READ_AT_START).contains(&size)
+    if (1..=MAX_READ_AT_START_BYTES).contains(&size)
         && let Some(what) = damage(&writer)?
     {
         let newest = backup::newest(directory);
@@ -284,7 +284,7 @@ fn connect(
     let quick = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     quick.pragma_update(None, "cache_size", LOOKED_UP)?;
     for connection in [&writer, &reader, &quick] {
-        connection.set_prepared_statement_cache_capacity(PREPARED);
+        connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
         // A plan that does not hang on bound values: SQLite would prepare a statement anew whenever one of them is 0 or 1,
         // as parts' numbers are (<https://www.sqlite.org/queryplanner-ng.html>, "query planner stability guarantee").
         connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;

@@ -74,7 +74,7 @@ fn prepared(
     backup::copy_to(&source, beside, || Ok(())).map_err(|error| damaged(&error))?;
     // By a connection of its own: one that has checked holds on to the database.
     let fault = open(beside).and_then(|db| fault_in(&db)).map_err(|error| damaged(&error))?;
-    fault.map_or(Ok(()), |said| Err(damaged(&said)))?;
+    fault.map_or(Ok(()), |fault| Err(damaged(&fault)))?;
     let mut database = Connection::open(beside)?;
     schema::migrate(&mut database)?;
     // A database that is gone, damaged or from before there were epochs has none.
@@ -146,8 +146,8 @@ fn open(database: &Path) -> rusqlite::Result<Connection> {
 
 /// What is wrong with a database, if anything.
 pub(crate) fn fault_in(db: &Connection) -> rusqlite::Result<Option<String>> {
-    let said: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
-    Ok((said != "ok").then_some(said))
+    let report: String = db.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    Ok((report != "ok").then_some(report))
 }
 
 /// Restores a copy that nothing is carried over to.

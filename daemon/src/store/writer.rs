@@ -25,7 +25,7 @@ use super::{Space, StoreError};
 
 /// Pieces of work that share a commit, at most: more than there are lanes at work in an account and callers at the interface at
 /// once, so that none of them waits for two.
-const TOGETHER: usize = 256;
+const MAX_JOBS_TOGETHER: usize = 256;
 
 /// Nobody has wanted anything for this long.
 const QUIET: Duration = Duration::from_millis(5);
@@ -61,9 +61,9 @@ pub(super) fn work(
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };
-        let jobs = std::iter::once(first).chain(queue.try_iter().take(TOGETHER - 1));
-        let (told, committed) = batch(connection, jobs);
-        logged += told.len();
+        let jobs = std::iter::once(first).chain(queue.try_iter().take(MAX_JOBS_TOGETHER - 1));
+        let (replies, committed) = batch(connection, jobs);
+        logged += replies.len();
         match &committed {
             Ok(()) => {
                 commits.fetch_add(1, Ordering::Relaxed);
@@ -71,7 +71,7 @@ pub(super) fn work(
             }
             Err(error) => space.failed(error),
         }
-        for tell in told {
+        for tell in replies {
             tell(committed.clone().map_err(StoreError::Commit));
         }
     }
@@ -94,7 +94,7 @@ type Committed = Result<(), Arc<rusqlite::Error>>;
 fn batch(connection: &mut Connection, jobs: impl Iterator<Item = Job>) -> (Vec<Tell>, Committed) {
     match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => {
-            let told = jobs
+            let replies = jobs
                 .map(|job| match transaction.is_autocommit() {
                     false => job(Ok(&transaction)),
                     true => job(Err(StoreError::Commit(Arc::new(ended())))),
@@ -104,12 +104,12 @@ fn batch(connection: &mut Connection, jobs: impl Iterator<Item = Job>) -> (Vec<T
                 false => transaction.commit(),
                 true => Err(ended()),
             };
-            (told, committed.map_err(Arc::new))
+            (replies, committed.map_err(Arc::new))
         }
         Err(error) => {
             let error = Arc::new(error);
-            let told = jobs.map(|job| job(Err(StoreError::Commit(Arc::clone(&error))))).collect();
-            (told, Err(error))
+            let replies = jobs.map(|job| job(Err(StoreError::Commit(Arc::clone(&error))))).collect();
+            (replies, Err(error))
         }
     }
 }

@@ -37,10 +37,10 @@ impl Endpoint {
             .expect("an http URL has a path: it was checked when it was read")
             .pop_if_empty()
             .extend(["audio", "speech"]);
-        let asked = json!({
+        let body = json!({
             "model": self.model, "input": words, "voice": self.voice, "response_format": "opus",
         });
-        let mut request = self.client.post(url).timeout(timeout).json(&asked);
+        let mut request = self.client.post(url).timeout(timeout).json(&body);
         if let Some(token) = &self.token {
             request = request.bearer_auth(token.expose());
         }

@@ -10,7 +10,7 @@
 
 pub mod command;
 pub mod endpoint;
-mod recording;
+pub mod recording;
 
 #[cfg(test)]
 pub(crate) use recording::tests::recording as sample;
@@ -176,7 +176,7 @@ impl Voice {
     }
 }
 
-/// What of a text can be spoken: no controls, which programs may take for something else.
+/// A text without control characters, which programs may take for something else.
 fn spoken(words: &str) -> String {
     let plain: String = words.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
     plain.trim().to_owned()

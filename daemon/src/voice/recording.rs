@@ -7,8 +7,11 @@ use std::time::Duration;
 
 use crate::ogg::{self, FIRST, NOWHERE, RATE};
 
-/// How long a recording lasts; or why it is none.
-pub(super) fn length(bytes: &[u8]) -> Result<Duration, &'static str> {
+/// How long a recording lasts.
+///
+/// # Errors
+/// The bytes are not one whole recording: why.
+pub fn length(bytes: &[u8]) -> Result<Duration, &'static str> {
     let (first, mut rest) = ogg::page(bytes).ok_or("it is no Ogg")?;
     let head = ogg::opus_head(first.body).filter(|_| first.fixed.flags & FIRST != 0);
     let before = u64::from(head.ok_or("it is not Opus")?.skipped);

@@ -72,8 +72,8 @@ pub fn open(data_dir: &Path) -> Result<Connection> {
 /// # Errors
 /// Something does not fit.
 pub fn is_whole(db: &Connection) -> Result<()> {
-    let said: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
-    ensure!(said == "ok", "{said}");
+    let report: String = db.query_row("PRAGMA integrity_check", [], |row| row.get(0))?;
+    ensure!(report == "ok", "{report}");
     Ok(())
 }
 

@@ -92,8 +92,8 @@ impl SpawnedHub {
     /// # Errors
     /// It does not run.
     pub fn hang_up(&self) -> Result<()> {
-        let told = Command::new("kill").args(["-HUP", &self.pid()?.to_string()]).status()?;
-        ensure!(told.success(), "kill: {told}");
+        let status = Command::new("kill").args(["-HUP", &self.pid()?.to_string()]).status()?;
+        ensure!(status.success(), "kill: {status}");
         Ok(())
     }
 
@@ -241,8 +241,8 @@ impl SpawnedHub {
     /// It did not end well.
     pub fn terminate(&mut self) -> Result<()> {
         let mut child = self.child.take().context("it does not run")?;
-        let told = Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;
-        ensure!(told.success(), "kill: {told}");
+        let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;
+        ensure!(killed.success(), "kill: {killed}");
         let status = ended(&mut child, PATIENCE)?.context("the hub did not stop when it was asked to")?;
         ensure!(status.success(), "the hub ended with {status}");
         Ok(())

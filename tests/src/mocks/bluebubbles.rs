@@ -77,9 +77,9 @@ pub fn text_not_sent_by_helper() -> Answer {
 
 /// The same by AppleScript: the message is there, with Messages' number (`messageRouter.ts@172b95f:297-322`).
 pub fn text_not_sent_by_script(number: i64) -> Answer {
-    let mut said = thrown(&TEXT, "Failed to send message! See attached message error code.");
-    said["data"] = json!({"guid": "GUID-none", "isFromMe": true, "error": number});
-    Answer::Says(500, said)
+    let mut body = thrown(&TEXT, "Failed to send message! See attached message error code.");
+    body["data"] = json!({"guid": "GUID-none", "isFromMe": true, "error": number});
+    Answer::Says(500, body)
 }
 
 /// A file that Messages could not send, by the Private API: the message was written down, waiting for it to be sent failed,

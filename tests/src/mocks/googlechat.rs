@@ -55,11 +55,11 @@ pub fn start(issuer: &str) -> Result<MockServer> {
                 Err(why) => (400, json!({"error": "invalid_grant", "error_description": why})),
             };
         }
-        let said = match request.header("authorization") == format!("Bearer {TOKEN}") {
+        let answer = match request.header("authorization") == format!("Bearer {TOKEN}") {
             true => space.lock().unwrap_or_else(PoisonError::into_inner).answer(request),
             false => Err((401, "UNAUTHENTICATED", "Request had invalid authentication credentials.".into())),
         };
-        match said {
+        match answer {
             Ok(body) => (200, body),
             // <https://cloud.google.com/apis/design/errors#http_mapping>
             Err((code, status, message)) => {
@@ -178,12 +178,12 @@ impl Space {
         if self.messages.contains_key(&name) {
             return Err((409, "ALREADY_EXISTS", format!("Message {id} already exists.")));
         }
-        let asked = &body["thread"];
+        let thread_asked = &body["thread"];
         // "Ignored by default", so that an answer would begin a thread of its own.
-        if !asked.is_null() && !query.contains_key("messageReplyOption") {
+        if !thread_asked.is_null() && !query.contains_key("messageReplyOption") {
             return Err(invalid("a thread without messageReplyOption would be ignored"));
         }
-        let thread = match (asked["name"].as_str(), asked["threadKey"].as_str()) {
+        let thread = match (thread_asked["name"].as_str(), thread_asked["threadKey"].as_str()) {
             (Some(thread), _) if self.messages.values().any(|one| one["thread"]["name"] == thread) => {
                 thread.to_owned()
             }

@@ -67,10 +67,10 @@ pub fn start_with() -> Result<(MockServer, Arc<SignalMock>)> {
 fn answer(request: &Request, mock: &SignalMock) -> Value {
     let call = request.json();
     let id = &call["id"];
-    let said = members(&call, &["jsonrpc", "id", "method"], &["params"])
+    let checked = members(&call, &["jsonrpc", "id", "method"], &["params"])
         .map_err(|why| Refused(-32600, why, Value::Null))
         .and_then(|()| result(&call, mock));
-    match said {
+    match checked {
         Ok(result) => json!({"jsonrpc": "2.0", "result": result, "id": id}),
         Err(Refused(code, message, data)) => {
             json!({"jsonrpc": "2.0", "error": {"code": code, "message": message, "data": data}, "id": id})
@@ -174,7 +174,7 @@ fn result(call: &Value, mock: &SignalMock) -> Result<Value, Refused> {
 /// is told. Of strangers it knows that they are registered.
 fn known(method: &str, params: &Value) -> Result<Value, String> {
     let (number, uuid, name) = KNOWN;
-    let asked = |member: &str| {
+    let parameter = |member: &str| {
         params[member]
             .as_array()
             .and_then(|list| list.first()?.as_str())
@@ -184,21 +184,21 @@ fn known(method: &str, params: &Value) -> Result<Value, String> {
     if method == "listContacts" {
         members(params, &["account", "recipient", "allRecipients"], &[])?;
         let is_known =
-            [number.to_owned(), uuid.to_owned(), format!("u:{name}")].contains(&asked("recipient"));
+            [number.to_owned(), uuid.to_owned(), format!("u:{name}")].contains(&parameter("recipient"));
         let contact = json!({"number": number, "uuid": uuid, "username": null, "name": "Bob"});
         // By a user name a contact is not found that was never written to by it.
-        return Ok(if is_known && !asked("recipient").starts_with("u:") {
+        return Ok(if is_known && !parameter("recipient").starts_with("u:") {
             json!([contact])
         } else {
             json!([])
         });
     }
     members(params, &["account"], &["recipient", "username"])?;
-    let (recipient, username) = (asked("recipient"), asked("username"));
+    let (recipient, username) = (parameter("recipient"), parameter("username"));
     let its = (recipient == number || username == name).then_some(uuid);
-    let told = if username.is_empty() { recipient.clone() } else { username.clone() };
+    let named = if username.is_empty() { recipient.clone() } else { username.clone() };
     Ok(json!([{
-        "recipient": told, "number": (!recipient.is_empty()).then_some(recipient),
+        "recipient": named, "number": (!recipient.is_empty()).then_some(recipient),
         "username": (!username.is_empty()).then_some(username), "uuid": its, "isRegistered": true,
     }]))
 }

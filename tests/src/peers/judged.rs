@@ -37,9 +37,9 @@ pub fn mcp_conformance(port: u16, token: &str) -> Result<()> {
         .args(["server", "--url", &format!("http://127.0.0.1:{}/mcp", forwarder.port)])
         .arg("--expected-failures")
         .arg(super::file("mcp-expected.yml"));
-    let (well, said) = run(&mut suite)?;
-    ensure!(well, "the suite sees something else than peers/mcp-expected.yml says:\n{said}");
-    ensure!(said.contains("tools-list"), "the suite looked at nothing:\n{said}");
+    let (well, output) = run(&mut suite)?;
+    ensure!(well, "the suite sees something else than peers/mcp-expected.yml says:\n{output}");
+    ensure!(output.contains("tools-list"), "the suite looked at nothing:\n{output}");
     Ok(())
 }
 
@@ -47,16 +47,17 @@ pub fn mcp_conformance(port: u16, token: &str) -> Result<()> {
 ///
 /// # Errors
 /// The inspector is not installed, or was refused.
-pub fn mcp_inspect(hub: &str, token: &str, asked: &[&str]) -> Result<Value> {
+pub fn mcp_inspect(hub: &str, token: &str, arguments: &[&str]) -> Result<Value> {
     let mut inspector = Command::new("node");
     inspector
         .arg(module("inspector-cli/build/cli.js")?)
         .args(["--cli", &format!("{hub}/mcp"), "--transport", "http"])
         .args(["--header", &format!("Authorization: Bearer {token}")])
-        .args(asked);
-    let (well, said) = run(&mut inspector)?;
-    ensure!(well, "the inspector, asked {asked:?}: {said}");
-    serde_json::from_str(&said).with_context(|| format!("the inspector, asked {asked:?}, said {said:?}"))
+        .args(arguments);
+    let (well, output) = run(&mut inspector)?;
+    ensure!(well, "the inspector, asked {arguments:?}: {output}");
+    serde_json::from_str(&output)
+        .with_context(|| format!("the inspector, asked {arguments:?}, said {output:?}"))
 }
 
 /// Passes requests on with a token, for the suite has no way to send one.
@@ -100,9 +101,9 @@ pub(super) fn run(command: &mut Command) -> Result<(bool, String)> {
 /// # Errors
 /// It did not; the error has what it said. Or it is not installed.
 pub fn step(command: &mut Command, longest: Duration) -> Result<String> {
-    let (well, said) = run_within(command, longest)?;
-    ensure!(well, "{command:?}:\n{said}");
-    Ok(said)
+    let (well, output) = run_within(command, longest)?;
+    ensure!(well, "{command:?}:\n{output}");
+    Ok(output)
 }
 
 fn run_within(command: &mut Command, longest: Duration) -> Result<(bool, String)> {

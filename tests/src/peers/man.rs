@@ -225,9 +225,9 @@ mod tests {
         for _ in 0..200 {
             for packet in spoil(whole.clone(), &hand) {
                 let length = packet.len() - head(&packet);
-                let said = usize::from(packet[1] & 0x7f)
+                let stated = usize::from(packet[1] & 0x7f)
                     + usize::from(if head(&packet) == 3 { packet[2] } else { 0 }) * 128;
-                assert_eq!(said, length);
+                assert_eq!(stated, length);
                 assert_eq!(&packet[head(&packet)..][..6], &whole[3..9], "the topic stays");
             }
         }
@@ -246,13 +246,13 @@ mod tests {
         man.swaps_up(true);
         near.write_all(&[&long[..], &[0x40, 2, 0, 9], &[0x32, 1, 5]].concat()).unwrap();
         let (first, second) = ([0x40, 2, 0, 9], [&[0x32, 1, 5][..], &long].concat());
-        let mut heard = vec![0; first.len() + second.len()];
-        far.read_exact(&mut heard).unwrap();
-        assert_eq!(heard, [&first[..], &second].concat());
+        let mut bytes = vec![0; first.len() + second.len()];
+        far.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, [&first[..], &second].concat());
         assert_eq!(man.swapped(), (1, 0));
         far.write_all(&[0x32, 1, 5, 0xd0, 0]).unwrap();
-        let mut heard = [0; 5];
-        near.read_exact(&mut heard).unwrap();
-        assert_eq!(heard, [0x32, 1, 5, 0xd0, 0]);
+        let mut bytes = [0; 5];
+        near.read_exact(&mut bytes).unwrap();
+        assert_eq!(bytes, [0x32, 1, 5, 0xd0, 0]);
     }
 }

@@ -52,8 +52,8 @@ impl Mock {
             .timeout_global(Some(Duration::from_secs(30)))
             .build()
             .new_agent();
-        let heard = format!("http://127.0.0.1:{port}/_double/heard");
-        leash.wait_until(START, || http.get(&heard).call().is_ok_and(|answer| answer.status() == 200))?;
+        let url = format!("http://127.0.0.1:{port}/_double/heard");
+        leash.wait_until(START, || http.get(&url).call().is_ok_and(|answer| answer.status() == 200))?;
         Ok(Self { _leash: Arc::new(leash), platform, port, token, http })
     }
 
@@ -110,9 +110,9 @@ impl Mock {
     /// It does not answer.
     pub fn heard(&self) -> Result<Vec<Value>> {
         let mut answer = self.http.get(format!("{}/_double/heard", self.base_url())).call()?;
-        let heard: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
-        match heard {
-            Value::Array(heard) => Ok(heard),
+        let requests: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
+        match requests {
+            Value::Array(requests) => Ok(requests),
             other => anyhow::bail!("{other} was heard"),
         }
     }
@@ -122,10 +122,10 @@ impl Mock {
     /// # Errors
     /// It does not answer, or refused one of them.
     pub fn done(&self, path: &str) -> Result<Vec<Value>> {
-        let heard = self.heard()?.into_iter().filter(|request| {
+        let requests = self.heard()?.into_iter().filter(|request| {
             request["path"].as_str().is_some_and(|at| at.ends_with(path)) && request["played"] == true
         });
-        heard
+        requests
             .map(|request| {
                 let status = request["status"].as_u64().context("a status")?;
                 ensure!((200..300).contains(&status), "refused: {request:#}");
@@ -225,8 +225,8 @@ mod tests {
             ("deleteMessages", json!({"chat_id": CHAT, "message_ids": vec![1; 101]}), "too many"),
             ("sendSticker", text.clone(), "method not found"),
         ] {
-            let (status, said) = ask(method, body);
-            assert!((400..500).contains(&status) && said.contains(words), "{words}: {status} {said}");
+            let (status, text) = ask(method, body);
+            assert!((400..500).contains(&status) && text.contains(words), "{words}: {status} {text}");
         }
     }
 
@@ -261,8 +261,8 @@ mod tests {
             ("999/messages", json!({}), "10003"),
             ("200/messages/5/threads", json!({}), "50035"),
         ] {
-            let (status, said) = post(path, &with(&text, more));
-            assert!((400..500).contains(&status) && said.contains(words), "{words}: {status} {said}");
+            let (status, answer) = post(path, &with(&text, more));
+            assert!((400..500).contains(&status) && answer.contains(words), "{words}: {status} {answer}");
         }
         assert_eq!(ask(&mock, "/api/v10/channels/200/messages", "Bot another", &text).0, 401);
         // The same nonce is the same message, and only where that was asked for.

@@ -86,9 +86,12 @@ pub fn chore(arguments: &[&str]) -> Result<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("the repository is above")?;
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let made = Command::new(cargo).arg("xtask").args(arguments).current_dir(root).output()?;
-    let (said, errors) = (String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
-    ensure!(made.status.success(), "cargo xtask {arguments:?}: run `tests/run --setup-only`\n{said}{errors}");
-    Ok(said.lines().next_back().context("it says last what it made")?.into())
+    let (output, errors) = (String::from_utf8_lossy(&made.stdout), String::from_utf8_lossy(&made.stderr));
+    ensure!(
+        made.status.success(),
+        "cargo xtask {arguments:?}: run `tests/run --setup-only`\n{output}{errors}"
+    );
+    Ok(output.lines().next_back().context("it says last what it made")?.into())
 }
 
 /// Writes the template `name` of `tests/peers` to `to`, each `@WORD@` replaced.

@@ -80,8 +80,8 @@ impl Playground {
         // It answers when it has found the bot.
         let config: Mutex<Value> = Mutex::default();
         leash.wait_until(START, || {
-            let asked = http.get(format!("http://127.0.0.1:{port}/_internal/v1/config")).call();
-            let text = asked.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok());
+            let response = http.get(format!("http://127.0.0.1:{port}/_internal/v1/config")).call();
+            let text = response.ok().and_then(|mut answer| answer.body_mut().read_to_string().ok());
             let read = text.and_then(|text| serde_json::from_str(&text).ok());
             read.is_some_and(|read| {
                 *config.lock().expect("nobody panicked with it") = read;
@@ -134,8 +134,8 @@ pub fn cards_check(cards: &[Value]) -> Result<Vec<Vec<String>>> {
     drop(stdin);
     let output = node.wait_with_output()?;
     ensure!(output.status.success(), "cards-check.mjs failed: {}", output.status);
-    let said =
+    let verdicts =
         String::from_utf8(output.stdout)?.lines().map(serde_json::from_str).collect::<Result<Vec<_>, _>>()?;
-    ensure!(said.len() == cards.len(), "cards-check.mjs did not answer for every card");
-    Ok(said)
+    ensure!(verdicts.len() == cards.len(), "cards-check.mjs did not answer for every card");
+    Ok(verdicts)
 }

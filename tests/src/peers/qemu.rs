@@ -210,8 +210,8 @@ impl Qemu {
     /// It had ended before.
     pub fn kill(mut self) -> Result<()> {
         let id = fs::read_to_string(self.folder.join("pid"))?;
-        let told = Command::new("kill").args(["-KILL", id.trim()]).status()?;
-        ensure!(told.success(), "QEMU had ended before: {told}");
+        let status = Command::new("kill").args(["-KILL", id.trim()]).status()?;
+        ensure!(status.success(), "QEMU had ended before: {status}");
         // The monitor hears nothing once the process is gone.
         ensure!(self.monitor.ends(), "QEMU goes on");
         Ok(())

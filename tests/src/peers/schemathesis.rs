@@ -30,7 +30,7 @@ pub fn schemathesis(base: &str, described: &Value, fixture: &[(&str, &str)]) -> 
         .arg(file)
         .args(["--url", base])
         .envs(fixture.iter().copied());
-    let (well, said) = run(&mut judge)?;
-    ensure!(well, "the hub is not as it says:\n{said}");
+    let (well, output) = run(&mut judge)?;
+    ensure!(well, "the hub is not as it says:\n{output}");
     Ok(())
 }

@@ -88,9 +88,9 @@ impl Slack {
             .header("Authorization", format!("Bearer {token}"))
             .header("Content-Type", "application/json")
             .send(arguments.to_string())?;
-        let said: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
-        ensure!(said["ok"] == true, "{method}: {said}");
-        Ok(said)
+        let answer_body: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
+        ensure!(answer_body["ok"] == true, "{method}: {answer_body}");
+        Ok(answer_body)
     }
 
     /// A channel's id.
@@ -115,9 +115,9 @@ impl Slack {
     /// # Errors
     /// Slack's refusal.
     pub fn messages(&self, channel: &str) -> Result<Vec<Value>> {
-        let said =
+        let body =
             self.call("conversations.history", Self::ANNA, &json!({ "channel": channel, "limit": 1000 }))?;
-        let mut messages = said["messages"].as_array().context("no messages")?.clone();
+        let mut messages = body["messages"].as_array().context("no messages")?.clone();
         messages.reverse();
         Ok(messages)
     }
@@ -127,9 +127,9 @@ impl Slack {
     /// # Errors
     /// Slack's refusal.
     pub fn thread(&self, channel: &str, ts: &str) -> Result<Vec<Value>> {
-        let said =
+        let body =
             self.call("conversations.replies", Self::ANNA, &json!({ "channel": channel, "ts": ts }))?;
-        Ok(said["messages"].as_array().context("no messages")?.clone())
+        Ok(body["messages"].as_array().context("no messages")?.clone())
     }
 }
 
@@ -147,11 +147,11 @@ mod tests {
     fn emulates_slack_keeps_what_it_is_told_and_minds_scopes() {
         let slack = Slack::start("chat:write").unwrap();
         let kitchen = slack.channel("kitchen").unwrap();
-        let said = slack
+        let body = slack
             .call("chat.postMessage", Slack::BOT, &json!({ "channel": kitchen, "text": "Tea" }))
             .unwrap();
         let messages = slack.messages(&kitchen).unwrap();
-        assert_eq!((messages.len(), &messages[0]["ts"]), (1, &said["ts"]));
+        assert_eq!((messages.len(), &messages[0]["ts"]), (1, &body["ts"]));
         let refused = slack.call("reactions.add", Slack::BOT, &json!({ "channel": kitchen })).unwrap_err();
         assert!(refused.to_string().contains("missing_scope"), "{refused}");
     }

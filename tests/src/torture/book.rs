@@ -132,10 +132,10 @@ pub fn told(data_dir: &Path) -> Result<BTreeMap<String, Recorded>> {
     let mut all: BTreeMap<String, Recorded> = BTreeMap::new();
     let mut rows = rows.query([])?;
     while let Some(row) = rows.next()? {
-        let told = all.entry(row.get(0)?).or_default();
-        (told.id, told.state) = (row.get(1)?, row.get(2)?);
+        let recorded = all.entry(row.get(0)?).or_default();
+        (recorded.id, recorded.state) = (row.get(1)?, row.get(2)?);
         if let (Some(state), Some(key)) = (row.get(3)?, row.get(4)?) {
-            told.parts.push((state, key));
+            recorded.parts.push((state, key));
         }
     }
     Ok(all)
@@ -199,12 +199,15 @@ pub fn balance(
             *times.entry(part).or_default() += 1;
         }
         for message in 0..lane.messages {
-            let told = all.get(&lane.key(message)).context("every message that was taken is in the queue")?;
-            let seen: Vec<usize> =
-                (0..told.parts.len()).map(|part| times.get(&(message, part)).copied().unwrap_or(0)).collect();
-            let states: Vec<&str> = told.parts.iter().map(|(state, _)| state.as_str()).collect();
-            let about = || format!("{} of {lane:?} is {}: {states:?}, arrived {seen:?}", told.id, told.state);
-            ensure!(told.parts.len() == lane.parts(message), "{}", about());
+            let recorded =
+                all.get(&lane.key(message)).context("every message that was taken is in the queue")?;
+            let seen: Vec<usize> = (0..recorded.parts.len())
+                .map(|part| times.get(&(message, part)).copied().unwrap_or(0))
+                .collect();
+            let states: Vec<&str> = recorded.parts.iter().map(|(state, _)| state.as_str()).collect();
+            let about =
+                || format!("{} of {lane:?} is {}: {states:?}, arrived {seen:?}", recorded.id, recorded.state);
+            ensure!(recorded.parts.len() == lane.parts(message), "{}", about());
             for (state, times) in states.iter().zip(&seen) {
                 let right = match *state {
                     "confirmed" => *times == 1,
@@ -213,7 +216,7 @@ pub fn balance(
                 };
                 ensure!(right, "{}", about());
             }
-            match told.state.as_str() {
+            match recorded.state.as_str() {
                 "sent" => {
                     ensure!(states.iter().all(|state| *state == "confirmed"), "{}", about());
                     tally.sent += 1;
@@ -222,10 +225,10 @@ pub fn balance(
                     let came = states.iter().take_while(|state| **state == "confirmed").count();
                     ensure!(states[came] == "unknown", "{}", about());
                     ensure!(states[came + 1..].iter().all(|state| *state == "planned"), "{}", about());
-                    let receipt = operator.message(&told.id)?;
+                    let receipt = operator.message(&recorded.id)?;
                     ensure!(text(&receipt, "sent") == format!("{came} of {}", states.len()), "{receipt}");
                     ensure!(text(&receipt, "code") == "unknown_outcome", "{receipt}");
-                    unknown.insert(told.id.clone());
+                    unknown.insert(recorded.id.clone());
                     tally.unknown += 1;
                     tally.unknown_mails += usize::from(lane.account == POST);
                     tally.arrived_unknown += seen[came];
@@ -265,7 +268,7 @@ pub fn answered_unrecorded(lanes: &[Lane], post: &Post, data_dir: &Path) -> Resu
     let mails = lanes.iter().filter(|lane| lane.account == POST);
     let mails = mails.flat_map(|lane| (0..lane.messages).map(move |message| (lane, message)));
     let open = mails.filter(|(lane, message)| {
-        let parts = all.get(&lane.key(*message)).map_or(&[][..], |told| told.parts.as_slice());
+        let parts = all.get(&lane.key(*message)).map_or(&[][..], |recorded| recorded.parts.as_slice());
         parts.iter().any(|(state, _)| state == "in_flight")
     });
     Ok(open.filter(|(lane, message)| post.has_answered(&lane.stamp(*message, 0))).count())
@@ -279,10 +282,17 @@ pub fn unknown_is_said_where_it_is(platform: &Platform, lanes: &[Lane], data_dir
     let all = told(data_dir)?;
     for lane in lanes.iter().filter(|lane| lane.account == FORGETFUL) {
         for message in 0..lane.messages {
-            let told = all.get(&lane.key(message)).context("every message that was taken is in the queue")?;
-            let faults: Vec<Fault> = told.parts.iter().flat_map(|(_, key)| platform.faults_of(key)).collect();
+            let recorded =
+                all.get(&lane.key(message)).context("every message that was taken is in the queue")?;
+            let faults: Vec<Fault> =
+                recorded.parts.iter().flat_map(|(_, key)| platform.faults_of(key)).collect();
             let lost = faults.iter().any(|fault| !fault.is_told());
-            ensure!(lost == (told.state == "unknown"), "{} is {} after {faults:?}", told.id, told.state);
+            ensure!(
+                lost == (recorded.state == "unknown"),
+                "{} is {} after {faults:?}",
+                recorded.id,
+                recorded.state
+            );
         }
     }
     Ok(())

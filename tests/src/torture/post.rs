@@ -184,12 +184,12 @@ impl Shared {
     /// Takes a mail. From its final dot on it is in the box, whatever its sender hears.
     fn take(&self, line: &mut Line, to: &str) -> Result<()> {
         let (mut subject, mut complete) = (String::new(), false);
-        while let Some(said) = hear(line)? {
-            if said == "." {
+        while let Some(line_read) = hear(line)? {
+            if line_read == "." {
                 complete = true;
                 break;
             }
-            if let Some(rest) = said.strip_prefix("Subject: ") {
+            if let Some(rest) = line_read.strip_prefix("Subject: ") {
                 // What comes after it may be shortened, and then encoded.
                 subject = rest.split(' ').take(STAMP).collect::<Vec<_>>().join(" ");
             }
@@ -207,14 +207,14 @@ impl Shared {
         if has_gone(&line.get_ref().sock) {
             self.ledger().answered_nobody += 1;
         }
-        let said = say(line, "250 2.0.0 it is in the box");
+        let answered = say(line, "250 2.0.0 it is in the box");
         let mut ledger = self.ledger();
-        if said.is_ok() {
+        if answered.is_ok() {
             ledger.answered.insert(subject);
             ledger.answers += 1;
             self.an_answer.notify_all();
         }
-        said
+        answered
     }
 }
 

@@ -147,6 +147,8 @@ fn messages_go_out_from_the_shell_and_can_be_looked_at() -> Result<()> {
         "{refused:?}"
     );
     fails(&hub.cli_with(&["message", "--as-operator"], b"to: local:team", &[])?, 2, "not JSON")?;
+    let twice = br#"{"to": "local:team", "message": "Hello", "to": "local:ann"}"#;
+    fails(&hub.cli_with(&["message", "--as-operator"], twice, &[])?, 2, "the key \"to\" twice on stdin")?;
     fails(&hub.cli_with(&["message", "--as-operator"], b"\xff", &[])?, 2, "not UTF-8")?;
     fails(&hub.cli_with(&["send", "--as-operator", "--to", "local:team"], b"\xff", &[])?, 2, "not UTF-8")?;
     fails(&hub.cli(&["send", "--as-operator", "--to", "pigeon:ann", "Hello"])?, 1, "there is no channel")?;

@@ -2,10 +2,10 @@
 
 use std::{
     fs,
-    io::{BufRead as _, BufReader},
+    io::{BufRead as _, BufReader, Write as _},
     process::{Child, Command, Stdio},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -155,6 +155,36 @@ fn interrupt(child: Child) -> Result<std::process::Output> {
     Ok(child.wait_with_output()?)
 }
 
+/// Waits until an attempt has failed for this reason, soon: a window that nobody shuts would stay open for a minute.
+fn shut(fixture: &TestHub, why: &str) -> Result<()> {
+    let start = Instant::now();
+    let event = eventually("the window is shut", || Ok(fixture.audit("pairing.failed")?.pop()))?;
+    ensure!(text(&event.detail, "why").contains(why), "{event:?}");
+    ensure!(start.elapsed() < Duration::from_secs(2), "it took {:?}", start.elapsed());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pairing_that_is_broken_off_before_a_companion_comes_leaves_no_window_open() -> Result<()> {
+    let mut fixture = TestHub::start(CONFIG).await?;
+    fixture.switch_off();
+    let mut shell = pairing(&fixture)?;
+    let mut errors = BufReader::new(shell.stderr.take().context("a pipe")?);
+    let mut line = String::new();
+    errors.read_line(&mut line)?;
+    ensure!(line.starts_with("waiting for a companion"), "{line}");
+    // Long enough for its call to be at the hub.
+    thread::sleep(Duration::from_secs(1));
+    let ended = interrupt(shell)?;
+    line.clear();
+    errors.read_line(&mut line)?;
+    ensure!(ended.status.code() == Some(1) && line == "stopped\n", "{ended:?} {line}");
+    shut(&fixture, "closed the connection")?;
+    // The next attempt begins at once.
+    drop(paired(&fixture).await?);
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pairing_that_is_broken_off_at_its_number_leaves_no_window_open() -> Result<()> {
     let mut fixture = TestHub::start(CONFIG).await?;
@@ -165,12 +195,31 @@ async fn a_pairing_that_is_broken_off_at_its_number_leaves_no_window_open() -> R
     BufReader::new(shell.stdout.take().context("a pipe")?).read_line(&mut shown)?;
     ensure!(shown.trim().replace(' ', "").parse::<u32>()? == number(&newcomer)?, "{shown}");
     let ended = interrupt(shell)?;
-    let said = String::from_utf8_lossy(&ended.stderr);
+    let errors = String::from_utf8_lossy(&ended.stderr);
     ensure!(
-        ended.status.code() == Some(1) && said.contains("stopped") && said.contains("nothing was paired"),
-        "{said}"
+        ended.status.code() == Some(1) && errors.contains("stopped") && errors.contains("nothing was paired"),
+        "{errors}"
     );
-    eventually("the window is shut", || Ok(fixture.audit("pairing.failed")?.first().cloned()))?;
+    shut(&fixture, "nothing was paired")?;
+    shows(&newcomer, "it was not paired", |view| *view == View::Fault(Fault::Pairing))?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_pairing_that_is_broken_off_before_the_person_at_the_companion_confirms_pairs_nobody() -> Result<()>
+{
+    let mut fixture = TestHub::start(CONFIG).await?;
+    fixture.switch_off();
+    let newcomer = fixture.newcomer("shelf")?;
+    let mut shell = pairing(&fixture)?;
+    number(&newcomer)?;
+    shell.stdin.take().context("a pipe")?.write_all(b"yes\n")?;
+    // Long enough for the answer to be at the hub; the companion's person never confirms.
+    thread::sleep(Duration::from_secs(1));
+    ensure!(fixture.audit("pairing.failed")?.is_empty());
+    let ended = interrupt(shell)?;
+    ensure!(ended.status.code() == Some(1), "{ended:?}");
+    shut(&fixture, "closed the connection")?;
     shows(&newcomer, "it was not paired", |view| *view == View::Fault(Fault::Pairing))?;
     Ok(())
 }

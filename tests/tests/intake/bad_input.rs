@@ -244,6 +244,16 @@ async fn a_body_that_is_no_call_is_refused() -> Result<()> {
     ] {
         endpoint.refuses(what, &malformed, || endpoint.engineer.raw("POST", "/v1/messages", &[], body))?;
     }
+    let twice = wanted(400, "input_invalid", "repeated_key", "the key \"to\" twice");
+    for body in [
+        &br#"{"to": "local:team", "message": "Hello", "to": "local:ann"}"#[..],
+        br#"{"to": "local:team", "message": "Hello", "buttons": [[{"text": "x", "to": 1, "\u0074o": 2}]]}"#,
+    ] {
+        endpoint
+            .refuses("a key twice", &twice, || endpoint.engineer.raw("POST", "/v1/messages", &[], body))?;
+        let tool = "/v1/tools/message";
+        endpoint.refuses("a key twice", &twice, || endpoint.engineer.raw("POST", tool, &[], body))?;
+    }
     let deep = "[".repeat(100_000);
     endpoint.refuses("brackets without end", &malformed, || {
         endpoint.engineer.raw("POST", "/v1/messages", &[], deep.as_bytes())

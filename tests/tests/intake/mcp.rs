@@ -303,6 +303,7 @@ async fn what_cannot_be_read_is_told_from_what_there_is_not() -> Result<()> {
         ("", -32700),
         ("[]", -32600),
         ("{\"id\": 1}", -32600),
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"ping\", \"method\": \"tools/list\"}", -32600),
         ("{\"jsonrpc\": \"2.0\", \"id\": 1, \"method\": \"initialize\", \"params\": []}", -32602),
     ] {
         let answer = post(body, &[])?;
@@ -351,7 +352,10 @@ async fn what_cannot_be_read_is_told_from_what_there_is_not() -> Result<()> {
         }))
         .collect();
     let environment = [("GATEPOST_HUB", agent.base()), ("GATEPOST_TOKEN", agent.token())];
-    let ended = gatepost(&["mcp"], (lines.join("\n") + "\n").as_bytes(), &environment)?;
+    let twice = r#"{"jsonrpc": "2.0", "id": 100, "method": "tools/call", "params":
+        {"name": "message", "arguments": {"to": "local:team", "message": "Hello", "to": "local:ann"}}}"#;
+    let twice = twice.replace('\n', "");
+    let ended = gatepost(&["mcp"], format!("{}\n{twice}\n", lines.join("\n")).as_bytes(), &environment)?;
     let answers: Vec<Value> = ended
         .stdout
         .lines()
@@ -363,6 +367,8 @@ async fn what_cannot_be_read_is_told_from_what_there_is_not() -> Result<()> {
             answers.iter().find(|answer| answer["id"] == id).with_context(|| format!("{ended:?}"))?;
         told(method, params, answer, *code, says)?;
     }
+    let refused = answers.iter().find(|answer| answer["id"] == 100).with_context(|| format!("{ended:?}"))?;
+    told("a key twice", &Value::Null, refused, -32600, "the key \"to\" twice")?;
     let begun = post(&begin.to_string(), &[])?;
     let session = begun.headers.iter().find(|(name, _)| name == "mcp-session-id").context("a session")?;
     let more = [("mcp-session-id", session.1.as_str()), ("mcp-protocol-version", version)];

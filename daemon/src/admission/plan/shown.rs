@@ -59,7 +59,7 @@ pub(super) fn operation(operation: &Operation, text: Option<&str>) -> String {
             format!("[let {user} write again]{}", because(reason))
         }
         Operation::Timeout { user, seconds, reason } => {
-            format!("[keep {user} from writing for {} min]{}", seconds / 60, because(reason))
+            format!("[keep {user} from writing for {}]{}", duration(*seconds), because(reason))
         }
         Operation::Kick { user, reason } => format!("[put {user} out]{}", because(reason)),
         Operation::Ban { user, reason } => format!("[put {user} out and keep them out]{}", because(reason)),
@@ -80,7 +80,7 @@ fn poll(poll: &Poll) -> String {
         terms.push("several answers".to_owned());
     }
     if let Some(seconds) = poll.seconds {
-        terms.push(format!("open for {} min", seconds.div_ceil(60)));
+        terms.push(format!("open for {}", duration(seconds)));
     }
     match poll.anonymous {
         Some(true) => terms.push("anonymous".to_owned()),
@@ -90,6 +90,15 @@ fn poll(poll: &Poll) -> String {
     let terms = if terms.is_empty() { String::new() } else { format!(", {}", terms.join(", ")) };
     let options = poll.options.iter().map(|option| format!("\n- {option}")).collect::<String>();
     format!("[poll{terms}] {}{options}", poll.question)
+}
+
+/// So many seconds as a person reads them: what is approved is exactly what is sent.
+fn duration(seconds: u64) -> String {
+    match (seconds / 60, seconds % 60) {
+        (0, seconds) => format!("{seconds} s"),
+        (minutes, 0) => format!("{minutes} min"),
+        (minutes, seconds) => format!("{minutes} min {seconds} s"),
+    }
 }
 
 fn button(button: &Button) -> Vec<String> {
@@ -190,6 +199,11 @@ mod tests {
             says(Operation::Poll(poll), None),
             "[poll, several answers, open for 60 min] Tea?\n- Yes\n- No"
         );
+        for (seconds, says) in
+            [(1, "1 s"), (59, "59 s"), (60, "1 min"), (100, "1 min 40 s"), (90_061, "1501 min 1 s")]
+        {
+            assert_eq!(duration(seconds), says);
+        }
         let timeout = Operation::Timeout { user: "9".into(), seconds: 600, reason: Some("spam".into()) };
         assert_eq!(says(timeout, None), "[keep 9 from writing for 10 min], because: spam");
     }

@@ -32,7 +32,7 @@ pub(in crate::channels) fn made(answer: &Value) -> Result<String, Verdict> {
 pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict {
     let said = said(&answer.body);
     match answer.status.as_u16() {
-        401 => Verdict::Token(format!("bot token rejected (Discord answered 401, {})", reader.words(&said))),
+        401 => Verdict::Token(format!("bot token rejected ({})", reader.answered(401, &said))),
         // <https://docs.discord.com/developers/topics/rate-limits#exceeding-a-rate-limit>: without a word about it, it is one
         // bucket's. An answer without any such body is from the network before Discord, which counts all that comes from here.
         429 => {

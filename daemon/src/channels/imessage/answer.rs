@@ -32,7 +32,7 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict 
     let words = [&answer.body["error"]["message"], &answer.body["message"]];
     let words = words.iter().find_map(|words| words.as_str()).unwrap_or_default();
     let words = if words.is_empty() { answer.status.to_string() } else { words.to_owned() };
-    let said = format!("BlueBubbles answered {}, {}", answer.status.as_u16(), reader.words(&words));
+    let said = reader.answered(answer.status.as_u16(), &words);
     match answer.status.as_u16() {
         401 | 403 => Verdict::Token(said),
         // The request before this one is still at it.

@@ -21,7 +21,7 @@ const LONGEST: u32 = 5_760;
 const LAYOUTS: [u32; 2] = [(100 << 16) | 1, (101 << 16) | 2];
 
 /// A recording in Ogg Opus as a Core Audio file; nothing, where it is none or cannot be one.
-pub(super) fn of_ogg(ogg: &[u8]) -> Option<Vec<u8>> {
+pub fn of_ogg(ogg: &[u8]) -> Option<Vec<u8>> {
     let stream = Stream::read(ogg)?;
     let OpusHead { channels, skipped, plain } = ogg::opus_head(stream.packets.first()?)?;
     let layout = *LAYOUTS.get(usize::from(channels).checked_sub(1)?)?;

@@ -9,7 +9,7 @@
 
 pub(super) mod answer;
 mod bluebubbles;
-mod caf;
+pub mod caf;
 mod chats;
 #[cfg(test)]
 pub(super) mod contract;

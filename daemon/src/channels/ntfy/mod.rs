@@ -104,7 +104,8 @@ impl Ntfy {
 
 /// What ntfy says no to, if it does.
 fn refused(reader: &Reader, answer: &Answer) -> Option<Verdict> {
-    let said = answer.body["error"].as_str().unwrap_or("it gave no reason");
+    let said = answer.body["error"].as_str().filter(|words| !words.trim().is_empty());
+    let said = said.unwrap_or("it gave no reason");
     match answer.status.as_u16() {
         200..=299 => None,
         401 | 403 => Some(Verdict::Token(format!("ntfy refused the token: {}", reader.words(said)))),

@@ -166,7 +166,8 @@ pub(in crate::channels) fn decode(
 
 /// What an error means for a request of this method.
 pub(super) fn of_error(reader: &Reader, error: &Value, method: &str, group: bool) -> Verdict {
-    let words = error["message"].as_str().unwrap_or("it gave no reason");
+    let words = error["message"].as_str().filter(|words| !words.trim().is_empty());
+    let words = words.unwrap_or("it gave no reason");
     let results = error["data"]["response"]["results"].as_array().map_or(&[][..], Vec::as_slice);
     let number = error["code"].as_i64().unwrap_or(0);
     Judged { number, words: &reader.words(words), results, method, group }.verdict()

@@ -111,3 +111,28 @@ fn every_channel_that_is_asked_over_http_says_what_the_answers_mean() {
         );
     }
 }
+
+#[test]
+fn a_platform_that_gives_no_reason_leaves_no_loose_comma() {
+    let reader = Reader::new("the platform", Secret::from(SECRET));
+    let bodies = [
+        serde_json::json!({}),
+        serde_json::json!({"ok": false, "description": "", "code": 50_001, "message": "", "error": ""}),
+        serde_json::json!({"errcode": "", "error": " ", "response": {"message": ""}, "message": ""}),
+        serde_json::json!({"error": {"code": 190, "message": "", "status": ""}}),
+        serde_json::json!({"error": {"code": -1, "message": ""}}),
+    ];
+    for (status, body) in (400..600).flat_map(|status| bodies.iter().map(move |body| (status, body))) {
+        let status = StatusCode::from_u16(status).unwrap();
+        let answer = Answer { status, retry_after: None, body: body.clone() };
+        for (name, (_, decode)) in
+            KINDS.iter().flat_map(|kind| kind.decoders.iter().map(|one| (kind.name, one)))
+        {
+            let Err(verdict) = decode(&reader, &answer) else { continue };
+            let text = format!("{verdict:?}");
+            for loose in [", \"", ", )", ", :", ", ;", ",  ", ", ,"] {
+                assert!(!text.contains(loose), "{name} at {status} {body}: {text}");
+            }
+        }
+    }
+}

@@ -110,8 +110,8 @@ pub(super) fn decode(
         401 => Err(Verdict::Token("the webhook answered 401".into())),
         // "The endpoint has been disabled" (the specification, "Delivery success / failure").
         410 => Err(Verdict::Permanent(format!(
-            "the webhook answered 410, {}: its receiver wants no more; set url to another one, or remove the account",
-            reader.words(&said)
+            "{}: its receiver wants no more; set url to another one, or remove the account",
+            reader.answered(410, &said)
         ))),
         _ => Err(reader.classify(answer, &said, Scope::Account)),
     }

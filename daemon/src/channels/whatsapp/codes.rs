@@ -100,7 +100,7 @@ pub(in crate::channels) fn verdict(reader: &Reader, answer: &Answer) -> Verdict 
         _ if details.is_empty() => message.to_owned(),
         _ => format!("{message}: {details}"),
     };
-    let said = format!("the Cloud API answered {}, {}", answer.status.as_u16(), reader.words(&words));
+    let said = reader.answered(answer.status.as_u16(), &words);
     match meaning(answer) {
         Meaning::Token => Verdict::Token(said),
         Meaning::NotReady => Verdict::Permanent(said),

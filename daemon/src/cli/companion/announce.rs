@@ -161,21 +161,21 @@ mod tests {
         assert!(said(newcomer.contact(&Contact::Refused)).contains("gatepost companion pair"));
         assert_eq!(newcomer.contact(&Contact::Refused), None);
         let mut revoked = Teller::new(true);
-        let told = said(revoked.contact(&Contact::Refused));
-        assert!(told.contains("revoked") && told.contains("--forget"), "{told}");
+        let text = said(revoked.contact(&Contact::Refused));
+        assert!(text.contains("revoked") && text.contains("--forget"), "{text}");
     }
 
     #[test]
     fn a_pairing_is_told_from_its_number_to_its_end() {
         let mut teller = Teller::new(false);
         assert_eq!(said(teller.view(&View::Unpaired, "12:00")), "");
-        let asked = View::Pairing { code: 1, confirmed: false };
-        assert!(said(teller.view(&asked, "12:00")).contains("Hold [a]"));
+        let number = View::Pairing { code: 1, confirmed: false };
+        assert!(said(teller.view(&number, "12:00")).contains("Hold [a]"));
         assert_eq!(teller.view(&View::Pairing { code: 1, confirmed: true }, "12:00"), None);
         assert!(said(teller.view(&View::Connecting, "12:00")).starts_with("paired"));
         assert_eq!(teller.view(&View::Idle, "12:00"), None);
         let mut failed = Teller::new(false);
-        failed.view(&asked, "12:00");
+        failed.view(&number, "12:00");
         assert!(
             said(failed.view(&View::Fault(Fault::Pairing), "12:00")).contains("allow_software_companion")
         );
@@ -197,8 +197,8 @@ mod tests {
         assert_eq!(teller.view(&View::Card(card(1)), "12:00"), Some(Word::Ring));
         assert_eq!(teller.view(&View::Card(card(2)), "12:00"), None);
         let done = View::Done { request: REQUEST, verdict: Verdict::Approve };
-        let told = said(teller.view(&done, "12:01"));
-        assert_eq!(told, "12:01 approved, and the hub has taken it (request 07070707)");
+        let text = said(teller.view(&done, "12:01"));
+        assert_eq!(text, "12:01 approved, and the hub has taken it (request 07070707)");
         assert_eq!(said(teller.view(&View::Idle, "12:02")), "");
         assert!(said(teller.view(&View::Unpaired, "12:03")).contains("revoked"));
     }

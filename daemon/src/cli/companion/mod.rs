@@ -103,7 +103,8 @@ const MINUTE: Duration = Duration::from_secs(60);
 async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     print_note!("waiting for a companion that shows \"not paired\" ...");
     let wait = Request { wait: MINUTE, ..Request::default() };
-    let shown = client.call(Method::POST, "/v1/pairing", wait).await?;
+    let shown =
+        unless_stopped(client.call(Method::POST, "/v1/pairing", wait)).await.ok_or(Failed::Said)??;
     let code = text(&shown, "code").to_owned();
     if text(&shown, "kind") == "software" {
         print_note!(
@@ -115,19 +116,16 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     print_note!(
         "If the companion shows this number, hold its Approve button and type yes. Or type the number that it shows:"
     );
-    let typed = tokio::select! {
-        typed = tokio::task::spawn_blocking(typed) => typed.map_err(Failed::refused)?,
-        // The hub must hear of it: it would wait for an answer, and nobody else could pair meanwhile.
-        _ = tokio::signal::ctrl_c() => {
-            print_note!("stopped");
-            String::new()
-        }
+    let typed = match unless_stopped(tokio::task::spawn_blocking(typed)).await {
+        Some(typed) => typed.map_err(Failed::refused)?,
+        // No call is open now: the hub must be told, or it waits for an answer and nobody else can pair meanwhile.
+        None => String::new(),
     };
     let same = typed.eq_ignore_ascii_case("yes") || typed.replace(' ', "") == code;
     let body = Some(json!({"same": same, "name": name}));
     let path = format!("/v1/pairing/{}", escaped(&code));
-    let answer =
-        client.call(Method::POST, &path, Request { body, wait: MINUTE, ..Request::default() }).await?;
+    let request = Request { body, wait: MINUTE, ..Request::default() };
+    let answer = unless_stopped(client.call(Method::POST, &path, request)).await.ok_or(Failed::Said)??;
     let companion = answer.get("companion").cloned().unwrap_or_default();
     print_note!(
         "paired: {} ({} {})",
@@ -136,6 +134,18 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
         text(&companion, "key")
     );
     Ok(())
+}
+
+/// What the work results in, or nothing if Ctrl-C is pressed first. A call that is broken off so ends the attempt: the hub sees
+/// that its connection closes.
+async fn unless_stopped<T>(work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        result = work => Some(result),
+        Ok(()) = tokio::signal::ctrl_c() => {
+            print_note!("stopped");
+            None
+        }
+    }
 }
 
 /// A line, or nothing. Only the whole word or number counts: whoever presses Enter without looking has compared nothing.

@@ -55,7 +55,7 @@ impl Access {
     /// What this filter is for this login, if it may listen to it.
     pub(super) fn listen(&self, path: &str) -> (Asked, Filter) {
         let filter = Filter::Topic(path.to_owned());
-        let asked = match self {
+        let right = match self {
             Self::Everything if path == PAIRING_FILTER => return (Asked::Own, Filter::Pairing),
             Self::Everything if !path.contains(['#', '+']) => Asked::Own,
             Self::Device(topics) if topics.down == path => Asked::Own,
@@ -65,7 +65,7 @@ impl Access {
             }
             _ => Asked::Refused,
         };
-        (asked, filter)
+        (right, filter)
     }
 
     /// Whether this login may say something there.
@@ -140,8 +140,8 @@ mod tests {
 
     #[test]
     fn one_filter_has_a_wildcard_and_only_the_hub_may_use_it() {
-        let (asked, filter) = Access::Everything.listen(PAIRING_FILTER);
-        assert_eq!((asked, &filter), (Asked::Own, &Filter::Pairing));
+        let (right, filter) = Access::Everything.listen(PAIRING_FILTER);
+        assert_eq!((right, &filter), (Asked::Own, &Filter::Pairing));
         assert!(filter.matches("gatepost/1/pair/00010203fcfdfeff/up"));
         assert!(
             !filter.matches("gatepost/1/pair/00010203fcfdfeff/down") && !filter.matches("gatepost/1/x/y/up")

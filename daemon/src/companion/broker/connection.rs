@@ -33,15 +33,15 @@ use crate::{
 };
 
 /// CONNECT must be there within this.
-const CONNECT: Duration = Duration::from_secs(5);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 /// The longest CONNECT: with a login and a last will it has some 300 bytes.
-const MAX_CONNECT: usize = 512;
+const MAX_CONNECT_BYTES: usize = 512;
 /// The longest packet: a frame, its topic, and their two numbers.
-const MAX_PACKET: usize = MAX_FRAME + MAX_TOPIC + 4;
+const MAX_PACKET_BYTES: usize = MAX_FRAME + MAX_TOPIC + 4;
 /// What a client may ask for as its keep-alive; one that asks for none has this.
 const MAX_KEEP_ALIVE: Duration = Duration::from_secs(300);
 /// A client that does not read for this long is cut off.
-const WRITE: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 /// A device without a login must say what it goes by within this.
 const BEGIN: Duration = Duration::from_secs(10);
 /// How long a connection may stay whose login is not valid any more: what it is told last is on its way.
@@ -77,11 +77,11 @@ impl From<NoPacket> for Option<Reason> {
 /// Serves a connection until it ends.
 pub(super) async fn serve(mut stream: TcpStream, (ticket, must_go): (Ticket, &Notify), shared: Shared) {
     let peer = stream.peer_addr().map(|peer| peer.ip().to_string()).unwrap_or_default();
-    let mut packets = Packets::new(MAX_CONNECT);
+    let mut packets = Packets::new(MAX_CONNECT_BYTES);
     let first = tokio::select! {
         // Counted when its successor came.
         () = must_go.notified() => return,
-        first = timeout(CONNECT, packets.first(&mut stream)) => first,
+        first = timeout(CONNECT_TIMEOUT, packets.first(&mut stream)) => first,
     };
     let connect = match first {
         Ok(Ok(Packet::Connect(connect))) => connect,
@@ -101,13 +101,13 @@ pub(super) async fn serve(mut stream: TcpStream, (ticket, must_go): (Ticket, &No
             let mut refusal = BytesMut::new();
             if ConnAck::new(code, false).write(&mut refusal).is_ok() {
                 // It may have gone.
-                let _ = timeout(WRITE, stream.write_all(&refusal)).await;
+                let _ = timeout(WRITE_TIMEOUT, stream.write_all(&refusal)).await;
             }
             return;
         }
     };
     drop(ticket);
-    packets.bound(MAX_PACKET);
+    packets.bound(MAX_PACKET_BYTES);
     let (mut reader, mut writer) = stream.split();
     let Client { place, receiver, login, patience } = client;
     let session = Session { place: &place, login: &login, patience, shared: &shared };
@@ -150,12 +150,12 @@ impl Client {
         let welcome = Out::Answer(Packet::ConnAck(ConnAck::new(ConnectReturnCode::Success, false)));
         // There is room: it is the first.
         let _ = place.out.try_send(welcome);
-        let asked = match connect.keep_alive {
+        let keep_alive = match connect.keep_alive {
             0 => MAX_KEEP_ALIVE,
             seconds => Duration::from_secs(seconds.into()).min(MAX_KEEP_ALIVE),
         };
         // Half as much again (MQTT 3.1.1, 3.1.2.10).
-        Ok(Self { place, receiver, login, patience: asked * 3 / 2 })
+        Ok(Self { place, receiver, login, patience: keep_alive * 3 / 2 })
     }
 }
 
@@ -190,9 +190,9 @@ impl Session<'_> {
                     }
                 }
                 Packet::Subscribe(subscribe) => self.subscribed(subscribe).await,
-                Packet::Unsubscribe(asked) => {
-                    asked.topics.iter().for_each(|path| self.place.ignore(path));
-                    self.answer(Packet::UnsubAck(UnsubAck::new(asked.pkid))).await;
+                Packet::Unsubscribe(unsubscribe) => {
+                    unsubscribe.topics.iter().for_each(|path| self.place.ignore(path));
+                    self.answer(Packet::UnsubAck(UnsubAck::new(unsubscribe.pkid))).await;
                 }
                 Packet::PingReq => self.answer(Packet::PingResp).await,
                 // Nothing is sent again within a connection, and nothing is kept beyond it.
@@ -245,8 +245,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    async fn subscribed(&self, asked: Subscribe) {
-        let codes = asked.filters.into_iter().map(|filter| {
+    async fn subscribed(&self, subscribe: Subscribe) {
+        let codes = subscribe.filters.into_iter().map(|filter| {
             // What is more is granted as less (MQTT 3.1.1, 3.8.4).
             let acknowledged = filter.qos != QoS::AtMostOnce;
             if self.place.listen(&filter.path, acknowledged) {
@@ -258,7 +258,7 @@ impl Session<'_> {
             }
         });
         let codes = codes.collect();
-        self.answer(Packet::SubAck(SubAck::new(asked.pkid, codes))).await;
+        self.answer(Packet::SubAck(SubAck::new(subscribe.pkid, codes))).await;
     }
 
     /// Waits until there is room: who does not read its answers is not read from either.
@@ -302,7 +302,7 @@ async fn write(to: &mut (impl AsyncWrite + Unpin), mut waiting: mpsc::Receiver<O
         {
             put(&mut buffer, &mut number, out);
         }
-        match timeout(WRITE, to.write_all(&buffer)).await {
+        match timeout(WRITE_TIMEOUT, to.write_all(&buffer)).await {
             Ok(Ok(())) => buffer.clear(),
             // The reader hears of a connection that is gone.
             Ok(Err(_)) => return std::future::pending().await,

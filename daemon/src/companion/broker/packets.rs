@@ -103,10 +103,10 @@ mod tests {
     }
 
     /// What was said on a connection that stays open.
-    fn tokio_test_reader(said: &'static [u8]) -> impl AsyncRead + Unpin {
+    fn tokio_test_reader(bytes: &'static [u8]) -> impl AsyncRead + Unpin {
         let (ours, mut theirs) = tokio::io::duplex(1_024);
         tokio::spawn(async move {
-            let _ = tokio::io::AsyncWriteExt::write_all(&mut theirs, said).await;
+            let _ = tokio::io::AsyncWriteExt::write_all(&mut theirs, bytes).await;
             std::future::pending::<()>().await;
         });
         ours

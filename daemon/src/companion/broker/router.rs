@@ -178,8 +178,8 @@ impl Connected {
         let message = Arc::new(message);
         let mut slow = Vec::new();
         for (number, it) in &self.all {
-            let heard = it.filters.iter().find(|(filter, _)| filter.matches(&message.topic));
-            if let Some((_, acknowledged)) = heard
+            let subscribed = it.filters.iter().find(|(filter, _)| filter.matches(&message.topic));
+            if let Some((_, acknowledged)) = subscribed
                 && it.out.try_send(Out::Message(Arc::clone(&message), *acknowledged)).is_err()
             {
                 slow.push(*number);
@@ -195,9 +195,9 @@ impl Place {
     pub(super) fn listen(&self, path: &str, acknowledged: bool) -> bool {
         let mut connected = self.router.connected();
         let Some(it) = connected.all.get(&self.number) else { return false };
-        let (asked, filter) = it.entry.access.listen(path);
+        let (right, filter) = it.entry.access.listen(path);
         let most = if it.entry.access == Access::Everything { MAX_HUB_FILTERS } else { MAX_FILTERS };
-        if !self.owns(&mut connected, asked) {
+        if !self.owns(&mut connected, right) {
             return false;
         }
         let Some(it) = connected.all.get_mut(&self.number) else { return false };
@@ -220,8 +220,8 @@ impl Place {
     /// Whether it may say something there.
     pub(super) fn may_say(&self, topic: &str) -> bool {
         let mut connected = self.router.connected();
-        let asked = connected.all.get(&self.number).map(|it| it.entry.access.say(topic));
-        asked.is_some_and(|asked| self.owns(&mut connected, asked))
+        let right = connected.all.get(&self.number).map(|it| it.entry.access.say(topic));
+        right.is_some_and(|right| self.owns(&mut connected, right))
     }
 
     /// Hands a message to who listens.
@@ -245,8 +245,8 @@ impl Place {
     }
 
     /// A stranger's first attempt is its own, unless another one has it.
-    fn owns(&self, connected: &mut Connected, asked: Asked) -> bool {
-        match asked {
+    fn owns(&self, connected: &mut Connected, right: Asked) -> bool {
+        match right {
             Asked::Own => true,
             Asked::Refused => false,
             Asked::Of(attempt) => {

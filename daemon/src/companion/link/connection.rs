@@ -14,9 +14,9 @@ use crate::{
 /// MQTT's keep-alive.
 const KEEP_ALIVE: Duration = Duration::from_secs(30);
 /// Packets that may be on their way from or to the broker; more for each companion.
-const IN_FLIGHT: usize = 64;
+const MAX_IN_FLIGHT: usize = 64;
 /// The largest MQTT packet: a frame, its topic, and room to see what is too large instead of breaking off.
-const MAX_PACKET: usize = 4 * MAX_FRAME;
+const MAX_PACKET_BYTES: usize = 4 * MAX_FRAME;
 
 /// One connection; dropping it closes the socket.
 pub(super) struct Connection {
@@ -31,9 +31,9 @@ impl Connection {
     pub(super) fn open(broker: &Address, name: String, companions: usize, presence: Presence) -> Self {
         let mut options = broker.options(name);
         options.set_keep_alive(KEEP_ALIVE);
-        options.set_max_packet_size(MAX_PACKET, MAX_PACKET);
-        let (client, events) = AsyncClient::new(options, IN_FLIGHT + 16 * companions);
-        let (sender, packets) = mpsc::channel(IN_FLIGHT);
+        options.set_max_packet_size(MAX_PACKET_BYTES, MAX_PACKET_BYTES);
+        let (client, events) = AsyncClient::new(options, MAX_IN_FLIGHT + 16 * companions);
+        let (sender, packets) = mpsc::channel(MAX_IN_FLIGHT);
         let pump = tokio::spawn(pump(events, sender, broker.clone(), presence)).abort_handle();
         Self { client, packets, pump }
     }

@@ -28,8 +28,8 @@ impl Serving {
                 let (now, now_ms) = (Instant::now(), now_ms());
                 let report = self.report(waiting.len(), totals);
                 for companion in self.companions.values_mut() {
-                    let asked = asked_of(companion.device.key, &waiting);
-                    companion.session.update(now, now_ms, &asked, |request| {
+                    let requests = asked_of(companion.device.key, &waiting);
+                    companion.session.update(now, now_ms, &requests, |request| {
                         over.get(&request).copied().unwrap_or(Withdrawal::DecidedElsewhere)
                     });
                     companion.session.status(now, report);

@@ -18,14 +18,14 @@ impl Serving {
     pub(super) async fn order(&mut self, client: &AsyncClient, order: Order) -> Result<(), ClientError> {
         let now = Instant::now();
         match order {
-            Order::Open(asked) if self.window.is_some() => drop(asked.send(Err(PairError::Busy))),
-            Order::Open(asked) => {
+            Order::Open(reply) if self.window.is_some() => drop(reply.send(Err(PairError::Busy))),
+            Order::Open(reply) => {
                 client.try_subscribe(PAIRING_FILTER, QoS::AtLeastOnce)?;
                 if let Some(logins) = &self.logins {
                     logins.pairing(true);
                 }
                 let (keys, own) = ((self.hub, self.secret.clone()), self.logins.is_some());
-                self.window = Some(Window::open(now, keys, self.approvals.takes_programs(), own, asked));
+                self.window = Some(Window::open(now, keys, self.approvals.takes_programs(), own, reply));
             }
             Order::Answer { code, same, name, reply } => {
                 let shown = self.window.as_mut().and_then(|window| Some((window.shows(code)?, window)));
@@ -50,13 +50,13 @@ impl Serving {
         Ok(())
     }
 
-    /// Takes what a device says that is being paired.
+    /// Takes a message of a device that is being paired.
     pub(super) async fn pair(&mut self, publish: &Publish) {
         let attempt = PairingTopics::attempt(&publish.topic);
         let Some((attempt, window)) = attempt.zip(self.window.as_mut()) else { return };
         let Some(device) = window.received(Instant::now(), attempt, &publish.payload) else { return };
         let registered = device::register(self.outbox.store(), device.clone()).await;
-        // Before the device is told: it comes at once.
+        // Before the device is told: it connects at once with its new login.
         if registered.is_ok() {
             self.refresh_logins().await;
             self.changed.notify_one();
@@ -74,7 +74,7 @@ impl Serving {
         }
     }
 
-    /// Nobody is paired any more; what went wrong is written down.
+    /// Closes the window, and writes a failure into the audit.
     pub(super) async fn shut_window(&mut self) {
         let Some(window) = self.window.take() else { return };
         if let Some(logins) = &self.logins {
@@ -87,9 +87,15 @@ impl Serving {
 }
 
 /// Returns when a window has something to do; never without one.
-pub(super) async fn window_turns(window: Option<&Window>) {
+pub(super) async fn window_turns(window: Option<&mut Window>) {
     match window {
-        Some(window) => tokio::time::sleep_until(window.next_tick().into()).await,
+        Some(window) => {
+            let next = window.next_tick().into();
+            tokio::select! {
+                () = tokio::time::sleep_until(next) => {}
+                () = window.left() => {}
+            }
+        }
         None => std::future::pending().await,
     }
 }

@@ -38,6 +38,9 @@ pub enum PairError {
         "nothing was paired: nobody said that the number at the device is the same; if it was another one, somebody may stand between"
     )]
     Refused,
+    /// The caller closed its connection while it waited for the device.
+    #[error("the caller closed the connection before a companion was paired")]
+    Left,
     /// The number given is not the one shown.
     #[error("no companion waits for this number")]
     Unknown,
@@ -78,7 +81,7 @@ pub struct Shown {
     pub program: bool,
 }
 
-/// Who waits for what comes of it.
+/// The caller that waits for the outcome.
 pub(super) type Reply<T> = oneshot::Sender<Result<T, PairError>>;
 
 /// What a person at the hub wants.
@@ -93,7 +96,7 @@ pub(in crate::companion) enum Order {
         same: bool,
         /// What to call it.
         name: Option<String>,
-        /// Who waits.
+        /// The caller that waits.
         reply: Reply<Device>,
     },
 }

@@ -29,8 +29,8 @@ fn device(program: bool) -> Pairing {
 impl Table {
     fn new(program: bool, programs: bool) -> Self {
         let start = Instant::now();
-        let (asked, shown) = oneshot::channel();
-        let window = Window::open(start, (HUB, SealSecret([3; 32])), programs, true, asked);
+        let (reply, shown) = oneshot::channel();
+        let window = Window::open(start, (HUB, SealSecret([3; 32])), programs, true, reply);
         let mut device = device(program);
         device.connected(Millis(0));
         Self { window, shown, device, start, now: 0 }
@@ -168,6 +168,30 @@ fn time_runs_out_before_a_device_comes_and_while_people_compare() {
 }
 
 #[test]
+fn an_attempt_ends_when_its_caller_leaves_while_it_waits_for_a_device_or_for_the_person_there() {
+    let mut table = Table::new(false, false);
+    table.window.tick(table.at());
+    assert!(!table.window.is_over());
+    table.shown.close();
+    table.window.tick(table.at());
+    assert!(table.window.is_over() && table.window.failed().is_some_and(|why| why.contains("closed")));
+
+    // While the number is shown, no caller waits: its next call says what the person typed.
+    let (mut table, _) = Table::showing();
+    table.shown.close();
+    table.window.tick(table.at());
+    assert!(!table.window.is_over());
+
+    let answer = table.give("shelf");
+    table.exchange();
+    drop(answer);
+    table.window.tick(table.at());
+    table.exchange();
+    assert!(table.window.is_over() && table.window.failed().is_some_and(|why| why.contains("closed")));
+    assert_eq!(table.device.shown(Millis(table.now)), OnDevice::Failed);
+}
+
+#[test]
 fn a_program_is_paired_only_where_programs_may_decide_and_says_what_it_is() {
     let mut table = Table::new(true, false);
     table.exchange();
@@ -225,8 +249,8 @@ fn who_pairs_a_device_with_older_firmware_is_told_to_update_it() {
     let mut first = written_up(&Up::First { noise: &[7; 64] });
     first[0] = envelope::OLDEST;
     assert_eq!(table.window.received(table.at(), table.device.attempt(), &first), None);
-    let told = table.shown.try_recv().unwrap();
-    assert!(matches!(told, Err(PairError::Firmware)), "{told:?}");
+    let answer = table.shown.try_recv().unwrap();
+    assert!(matches!(answer, Err(PairError::Firmware)), "{answer:?}");
     assert!(table.window.failed().is_some_and(|why| why.contains("too old")));
 }
 

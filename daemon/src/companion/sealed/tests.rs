@@ -30,8 +30,8 @@ fn session(hub: &mut Sealed, device: &mut Device, now: Instant) -> SessionHash {
     }
 }
 
-fn is_frame(heard: &Result<Heard, Fault>) -> bool {
-    matches!(heard, Ok(Heard::Frame { begins: false, .. }))
+fn is_frame(result: &Result<Heard, Fault>) -> bool {
+    matches!(result, Ok(Heard::Frame { begins: false, .. }))
 }
 
 #[test]

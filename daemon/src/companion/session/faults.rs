@@ -147,10 +147,10 @@ impl World {
         self.publish();
         self.until(|world| world.decided.is_some()).expect("it is decided");
         let took = self.decided.expect("just seen") - offered;
-        let told =
+        let verdict =
             self.until(|world| matches!(world.view(), View::Idle | View::Done { .. } | View::Closed { .. }));
         let done = View::Done { request, verdict: Verdict::Approve };
-        (took, told == Some(done))
+        (took, verdict == Some(done))
     }
 
     fn until(&mut self, mut seen: impl FnMut(&Self) -> bool) -> Option<View> {
@@ -336,18 +336,18 @@ fn percentile(times: &mut [u64], share: usize) -> u64 {
 
 #[test]
 fn whichever_frame_is_lost_doubled_cut_or_flipped_the_card_is_decided_soon_and_the_device_is_told() {
-    let (undisturbed, told) = World::new().card(1);
-    assert!(told && undisturbed < 5_000, "{undisturbed} ms");
+    let (undisturbed, done) = World::new().card(1);
+    assert!(done && undisturbed < 5_000, "{undisturbed} ms");
     let mut tried = 0;
     for way in [Way::Up, Way::Down] {
         for number in 0..14 {
             for fault in FAULTS {
                 let mut world = World::new();
                 world.mischief = Box::new(move |at, count| (at == way && count == number).then_some(fault));
-                let (took, told) = world.card(1);
+                let (took, done) = world.card(1);
                 let cost = took.saturating_sub(undisturbed);
                 assert!(cost <= COST, "{way:?} {number} {fault:?}: {cost} ms more");
-                assert!(told, "{way:?} {number} {fault:?}: the device does not know that it counts");
+                assert!(done, "{way:?} {number} {fault:?}: the device does not know that it counts");
                 // And the next card is as good as any.
                 world.mischief = Box::new(|_, _| None);
                 let (next, _) = world.card(2);

@@ -101,8 +101,8 @@ fn how_the_hub_is_is_told_in_a_session_only() {
     assert_eq!(table.session.next_payload(), None);
     table.begin().unwrap();
     table.session.status(table.now, report);
-    let told = table.session.next_payload().unwrap();
-    let text = table.device.hear(&told).unwrap();
+    let payload = table.session.next_payload().unwrap();
+    let text = table.device.hear(&payload).unwrap();
     assert_eq!(frame::decode(&text), Ok(Down::Status(report)));
 }
 
@@ -141,11 +141,11 @@ fn somebody_elses_nonsense_is_told_a_bounded_number_of_times_and_silences_nobody
     let mut table = Table::open();
     table.session.update(table.now, 0, &[waiting(1)], |_| Withdrawal::Expired);
     table.frames();
-    let mut told = 0;
+    let mut faults = 0;
     for _ in 0..1_000 {
-        told += u32::from(table.session.received(table.now, b"nonsense").is_err());
+        faults += u32::from(table.session.received(table.now, b"nonsense").is_err());
     }
-    assert_eq!(told, MAX_FAULTS);
+    assert_eq!(faults, MAX_FAULTS);
     table.say(&Up::Fetch { request: RequestId([1; 16]), piece: 0 }).unwrap();
     assert_eq!(table.frames(), ["Piece"]);
 }

@@ -27,11 +27,11 @@ pub(super) async fn build(say: impl Fn(&str)) -> Result<PathBuf, BoardError> {
     let built = chore.output().await;
     let built =
         built.map_err(|error| BoardError::Build(format!("cannot run {}: {error}", cargo.display())))?;
-    let said = String::from_utf8_lossy(&built.stdout);
-    match said.lines().next_back() {
+    let output = String::from_utf8_lossy(&built.stdout);
+    match output.lines().next_back() {
         // The last line is the image's path.
         Some(path) if built.status.success() => Ok(path.into()),
-        _ => Err(BoardError::Build(format!("{said}{}", String::from_utf8_lossy(&built.stderr)))),
+        _ => Err(BoardError::Build(format!("{output}{}", String::from_utf8_lossy(&built.stderr)))),
     }
 }
 

@@ -44,9 +44,9 @@ const HOST: &str = "10.0.2.2";
 /// Windows that QEMU can have, the best first.
 const WINDOWS: [&str; 3] = ["gtk", "sdl", "cocoa"];
 /// The longest line that is read from a board, in bytes.
-const MAX_LINE: u64 = 4096;
+const MAX_LINE_BYTES: u64 = 4096;
 /// So many of the board's last lines are told when it ends.
-const TAIL: usize = 12;
+const TAIL_LINES: usize = 12;
 
 /// All that a device keeps, in memory.
 type Flash = FlashStorage<Memory<Vec<u8>>>;
@@ -105,7 +105,7 @@ struct Tail(Arc<Mutex<VecDeque<String>>>);
 impl Tail {
     fn push(&self, line: &str) {
         let mut lines = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if lines.len() == TAIL {
+        if lines.len() == TAIL_LINES {
             lines.pop_front();
         }
         lines.push_back(line.to_owned());
@@ -131,7 +131,7 @@ pub(super) async fn ready(
     screenshots: Option<&Path>,
     say: impl Fn(&str),
 ) -> Result<Ready, BoardError> {
-    if !answers(&["--version"]).await.is_some_and(|said| said.contains("QEMU")) {
+    if !answers(&["--version"]).await.is_some_and(|text| text.contains("QEMU")) {
         return Err(BoardError::NoQemu);
     }
     let display = if window { self::window().await.ok_or(BoardError::NoWindow)? } else { "none" };
@@ -265,7 +265,7 @@ async fn listen(
     let mut line = Vec::new();
     loop {
         line.clear();
-        match (&mut serial).take(MAX_LINE).read_until(b'\n', &mut line).await {
+        match (&mut serial).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).await {
             Ok(1..) => {}
             Ok(0) | Err(_) => return,
         }
@@ -310,11 +310,11 @@ mod tests {
 
     #[tokio::test]
     async fn the_last_lines_are_kept_and_a_line_without_an_end_is_cut() {
-        let said: String = (0..40).map(|n| format!("line {n}\n")).chain(["x".repeat(10_000)]).collect();
+        let log: String = (0..40).map(|n| format!("line {n}\n")).chain(["x".repeat(10_000)]).collect();
         let (tail, (shown, seen)) = (Tail::default(), watch::channel(Seen::default()));
-        listen(said.as_bytes(), shown, tail.clone(), None).await;
+        listen(log.as_bytes(), shown, tail.clone(), None).await;
         assert!(tail.text().starts_with("line 31\n"), "{}", tail.text());
-        assert!(tail.text().lines().all(|line| line.len() <= MAX_LINE as usize));
+        assert!(tail.text().lines().all(|line| line.len() <= MAX_LINE_BYTES as usize));
         assert!(seen.has_changed().is_err(), "whoever waits is told that it is over");
     }
 }

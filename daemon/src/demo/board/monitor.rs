@@ -14,7 +14,7 @@ use tokio::{
 /// How long QEMU may take for an answer.
 const PATIENCE: Duration = Duration::from_secs(20);
 /// The longest answer that is read, in bytes.
-const MAX_LINE: u64 = 64 * 1024;
+const MAX_LINE_BYTES: u64 = 64 * 1024;
 
 /// Why QEMU did not do what it was told.
 #[derive(Debug, thiserror::Error)]
@@ -94,7 +94,7 @@ impl Pipes {
 
     async fn line(&mut self) -> Result<Value, MonitorError> {
         let mut line = Vec::new();
-        match (&mut self.output).take(MAX_LINE).read_until(b'\n', &mut line).await? {
+        match (&mut self.output).take(MAX_LINE_BYTES).read_until(b'\n', &mut line).await? {
             0 => Err(MonitorError::Gone),
             _ => serde_json::from_slice(&line)
                 .map_err(|_| MonitorError::Refused(String::from_utf8_lossy(&line).into_owned())),

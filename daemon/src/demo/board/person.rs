@@ -57,10 +57,10 @@ impl Board {
             // One that did not count is made again.
             let _ = timeout(AGAIN, seen.wait_for(|seen| seen.screen != before.screen)).await;
         }
-        let said = self.ended(&request, longest).await?;
-        match said == verdict {
+        let taken = self.ended(&request, longest).await?;
+        match taken == verdict {
             true => Ok(()),
-            false => Err(BoardError::Closed(format!("the hub took {said:?} for {verdict:?}"))),
+            false => Err(BoardError::Closed(format!("the hub took {taken:?} for {verdict:?}"))),
         }
     }
 

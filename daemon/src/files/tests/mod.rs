@@ -144,7 +144,7 @@ async fn nothing_over_a_bound_is_taken_and_nothing_of_it_stays() {
     assert!(matches!(together, Err(StageError::TooLarge(60_000))), "{together:?}");
     let many = fixture.files.stage("a", &sources, files(&[1, 2, 3, 4])).await;
     assert!(matches!(many, Err(StageError::Count(4, 3))));
-    // What was refused is swept, and counts no more.
+    // A refused file is swept, and does not count any more.
     let mut held = vec![first];
     fixture.files.sweep().await.unwrap();
     for n in 0..3 {

@@ -20,10 +20,11 @@ use crate::{
     client::AS_OPERATOR,
     intake::message_service,
     message::refusal::{Code, Refusal},
+    unique_keys::{self, JsonError},
 };
 
 /// How long a body may take to come.
-const BODY: Duration = Duration::from_secs(20);
+const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Who may hand messages in and ask for them.
 pub(super) const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
@@ -147,7 +148,7 @@ impl Endpoint {
 
     /// A body, bounded in size and time.
     pub(super) async fn bytes(&self, body: Body) -> Result<Vec<u8>, Refusal> {
-        let refusal = match server::read(body, self.0.max_body, BODY).await {
+        let refusal = match server::read(body, self.0.max_body, BODY_TIMEOUT).await {
             Ok(bytes) => return Ok(bytes),
             Err(Unread::TooLong) => Refusal::new(
                 Code::TooLarge,
@@ -196,7 +197,11 @@ pub(super) fn path(path: Result<Path<String>, PathRejection>) -> Result<String, 
 
 /// A body as JSON.
 fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
-    serde_json::from_slice(bytes).map_err(|error| {
+    unique_keys::from_slice(bytes).map_err(|error| {
+        let error = match error {
+            JsonError::Json(error) => error,
+            repeated @ JsonError::Repeated(_) => return ambiguous(&repeated),
+        };
         let at = match (error.line(), error.column()) {
             (0, _) => Cow::Borrowed(""),
             (line, column) => format!(" at line {line}, column {column}").into(),
@@ -207,6 +212,12 @@ fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
         };
         Refusal::input(error, "send a JSON object, UTF-8").because(reason)
     })
+}
+
+/// That a body has a key twice.
+pub(super) fn ambiguous(error: &JsonError) -> Refusal {
+    Refusal::input(error.to_string(), "write each key once: nobody can say which value is meant")
+        .because("repeated_key")
 }
 
 fn wrong_role(caller: &Caller, roles: &[Role]) -> Refusal {

@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// A stream on which nothing happens says this often that it is alive, and how far it has read.
-const BEAT: Duration = Duration::from_secs(10);
+const BEAT_INTERVAL: Duration = Duration::from_secs(10);
 /// How long a client is asked to wait before it comes back.
 const COME_BACK: Duration = Duration::from_secs(2);
 
@@ -84,7 +84,7 @@ impl Streaming {
     /// What is sent next. Ends with the hub, with the token, or with the database.
     async fn next(&mut self) -> Option<sse::Event> {
         while self.pending.is_empty() {
-            let page = self.watch.next(BEAT).await.inspect_err(|error| {
+            let page = self.watch.next(BEAT_INTERVAL).await.inspect_err(|error| {
                 tracing::error!(%error, "an event stream ends: the database failed");
             });
             let page = page.ok().flatten()?;

@@ -20,7 +20,7 @@ use super::{Endpoint, caller::SENDERS, problem::Refused};
 use crate::message::refusal::Refusal;
 
 /// Between two pieces of a body.
-const SILENCE: Duration = Duration::from_secs(20);
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(20);
 /// Bytes of a refused file that are read and dropped.
 const HEARD_OUT: usize = 64 * 1024 * 1024;
 
@@ -39,19 +39,19 @@ struct HandedIn {
     expires_in: u64,
 }
 
-/// Many clients look for an answer only when all of theirs is said; one who is cut off hears of a broken line and no reason.
+/// Many clients read the answer only after they have sent all of the body; a client that is cut off sees a broken connection and no reason.
 async fn hear_out<E>(pieces: &mut (impl Stream<Item = Result<Bytes, E>> + Unpin)) {
     let all = async {
-        let mut heard = 0;
+        let mut bytes_read = 0;
         while let Some(Ok(piece)) = pieces.next().await {
-            heard += piece.len();
-            if heard > HEARD_OUT {
+            bytes_read += piece.len();
+            if bytes_read > HEARD_OUT {
                 break;
             }
         }
     };
-    // Whoever has more to say than this is cut off after all.
-    let _ = tokio::time::timeout(SILENCE, all).await;
+    // A client that sends more than this is cut off after all.
+    let _ = tokio::time::timeout(SILENCE_TIMEOUT, all).await;
 }
 
 /// Takes a file, as the body, for messages of the next hour.
@@ -68,7 +68,7 @@ pub(super) async fn upload(State(endpoint): State<Endpoint>, request: Request) -
             let expected = body.size_hint().exact();
             let pieces =
                 stream::unfold(body.into_data_stream(), async |mut body| {
-                    match tokio::time::timeout(SILENCE, body.next()).await {
+                    match tokio::time::timeout(SILENCE_TIMEOUT, body.next()).await {
                         Ok(piece) => piece.map(|piece| (piece.map_err(|error| error.to_string()), body)),
                         Err(_) => Some((Err("nothing more came".to_owned()), body)),
                     }

@@ -114,8 +114,8 @@ struct Transcript {
 pub(super) async fn transcript(State(endpoint): State<Endpoint>, request: Request) -> Response {
     endpoint
         .serve(SENDERS, request, async |caller, request| {
-            let asked: Wanted = query::read(&request)?;
-            let agent = match asked.agent {
+            let wanted: Wanted = query::read(&request)?;
+            let agent = match wanted.agent {
                 Some(agent) if caller.role == Role::Operator || agent == caller.name => agent,
                 Some(_) => {
                     let hint = "leave agent out, for your own";
@@ -123,10 +123,10 @@ pub(super) async fn transcript(State(endpoint): State<Endpoint>, request: Reques
                 }
                 None => caller.agent().to_owned(),
             };
-            let limit = listed(asked.limit)?;
+            let limit = listed(wanted.limit)?;
             let pipeline = endpoint.pipeline();
             let outbox = pipeline.outbox();
-            let said = outbox.said(&agent, asked.session, asked.after.unwrap_or(0), limit).await;
+            let said = outbox.said(&agent, wanted.session, wanted.after.unwrap_or(0), limit).await;
             Ok(Json(Transcript { ok: true, said: said.map_err(message_service::broken)? }).into_response())
         })
         .await

@@ -40,16 +40,16 @@ use crate::{
 };
 
 /// What happens within this after a change is looked at together with it.
-const TOGETHER: Duration = Duration::from_millis(20);
+const GATHER_TIME: Duration = Duration::from_millis(20);
 
 /// The header with the name of a session (the protocol's transports, "Session Management").
 const HEADER_SESSION_ID: &str = "mcp-session-id";
 
 /// The longest refusal of the library in plain text, in bytes.
-const MAX_PLAIN_ERROR: usize = 4096;
+const MAX_PLAIN_ERROR_BYTES: usize = 4096;
 
-/// What is kept of the name of a session, in characters: the protocol's own have 36.
-const MAX_SESSION: usize = 100;
+/// The longest part of a session's name that is kept: the protocol's own have 36 characters.
+const MAX_SESSION_CHARS: usize = 100;
 
 /// The hub that the server is part of.
 #[derive(Clone)]
@@ -196,7 +196,7 @@ async fn as_problem(response: Response) -> Response {
     if !failed || kind.starts_with("application/") || kind.starts_with("text/event-stream") {
         return Response::from_parts(head, body);
     }
-    let text = to_bytes(body, MAX_PLAIN_ERROR).await.unwrap_or_default();
+    let text = to_bytes(body, MAX_PLAIN_ERROR_BYTES).await.unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let error = match text.trim() {
         "" => head.status.canonical_reason().unwrap_or("refused").to_lowercase(),
@@ -241,7 +241,7 @@ impl Hands for Here {
         let (parts, caller) =
             caller.ok_or_else(|| ErrorData::internal_error("the request has lost its caller", None))?;
         let session = parts.headers.get(HEADER_SESSION_ID).and_then(|id| id.to_str().ok());
-        let session = session.unwrap_or_default().chars().take(MAX_SESSION).collect();
+        let session = session.unwrap_or_default().chars().take(MAX_SESSION_CHARS).collect();
         Ok(InSession { caller: caller.clone(), session })
     }
 
@@ -263,8 +263,8 @@ impl Hands for Here {
         self.0.0.current.changed().await;
     }
 
-    async fn call(&self, whose: &InSession, name: &str, arguments: Value, told: Telling) -> Value {
-        match self.tools(whose).call(name, arguments, Some(&told)).await {
+    async fn call(&self, whose: &InSession, name: &str, arguments: Value, telling: Telling) -> Value {
+        match self.tools(whose).call(name, arguments, Some(&telling)).await {
             Ok(answer) => answer,
             Err(refusal) => {
                 self.0.0.refused.note(Some(&whose.caller), "/mcp", &refusal).await;
@@ -289,12 +289,12 @@ impl Hands for Here {
         loop {
             let newest = outbox.newest_notice(caller.agent()).await.ok()?;
             if newest > after {
-                // Whose token was revoked meanwhile hears nothing more.
+                // A caller whose token was revoked meanwhile is told nothing more.
                 return agents::stands(&self.0.0.store, caller).await.ok()?.then_some(newest);
             }
             match changes.recv().await {
                 // Missed ones make no difference: the inbox is read anew.
-                Ok(_) | Err(RecvError::Lagged(_)) => tokio::time::sleep(TOGETHER).await,
+                Ok(_) | Err(RecvError::Lagged(_)) => tokio::time::sleep(GATHER_TIME).await,
                 Err(RecvError::Closed) => return None,
             }
             while !matches!(changes.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}

@@ -99,7 +99,10 @@ pub(super) async fn answer(
 ) -> Response {
     endpoint
         .serve(OPERATOR, request, async |_, request| {
-            let code = caller::path(code)?.parse().map_err(|_| unpaired(PairError::Unknown))?;
+            let code = caller::path(code)?;
+            let digits = Some(code).filter(|code| code.bytes().all(|digit| digit.is_ascii_digit()));
+            let code =
+                digits.and_then(|code| code.parse().ok()).ok_or_else(|| unpaired(PairError::Unknown))?;
             let Compared { same, name } = endpoint.json(request).await?;
             let device = endpoint.0.companions.answer(code, same, name).await.map_err(unpaired)?;
             let companion = Newcomer {

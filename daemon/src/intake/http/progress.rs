@@ -39,29 +39,29 @@ pub(super) fn is_asked_for(headers: &HeaderMap) -> bool {
 /// Answers with the steps of a call, from the first one on.
 pub(super) async fn step_by_step(
     mut making: Making,
-    mut told: Receiver<UnderWay>,
+    mut steps: Receiver<UnderWay>,
 ) -> Result<Response, Refusal> {
-    let first = match next(&mut making, &mut told).await {
+    let first = match next(&mut making, &mut steps).await {
         Step::Done((.., answer)) => return answer.map(|answer| Json(answer).into_response()),
         Step::UnderWay(first) => event("under_way", &json!(first)),
     };
-    let events = stream::unfold((Some(first), Some((making, told))), |(first, left)| async move {
+    let events = stream::unfold((Some(first), Some((making, steps))), |(first, left)| async move {
         if let Some(first) = first {
             return Some((Ok::<_, Infallible>(first), (None, left)));
         }
-        let (mut making, mut told) = left?;
-        Some(match next(&mut making, &mut told).await {
-            Step::UnderWay(step) => (Ok(event("under_way", &json!(step))), (None, Some((making, told)))),
+        let (mut making, mut steps) = left?;
+        Some(match next(&mut making, &mut steps).await {
+            Step::UnderWay(step) => (Ok(event("under_way", &json!(step))), (None, Some((making, steps)))),
             Step::Done(done) => (Ok(event("answer", &answer(done).await)), (None, None)),
         })
     });
     Ok(Sse::new(events).into_response())
 }
 
-async fn next(making: &mut Making, told: &mut Receiver<UnderWay>) -> Step {
+async fn next(making: &mut Making, steps: &mut Receiver<UnderWay>) -> Step {
     tokio::select! {
         biased;
-        Some(step) = told.recv() => Step::UnderWay(step),
+        Some(step) = steps.recv() => Step::UnderWay(step),
         done = making => Step::Done(done),
     }
 }

@@ -20,7 +20,7 @@ use utoipa::openapi::{
 use crate::{message::refusal::Refusal, spelling::nearest};
 
 /// The longest key that a refusal repeats, in characters.
-const MAX_SHOWN: usize = 40;
+const MAX_SHOWN_CHARS: usize = 40;
 
 /// The keys that the calls at one path know.
 #[derive(Debug, Clone, Default)]
@@ -62,7 +62,7 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
     let Some((unknown, _)) = given.iter().find(|(key, _)| !known.contains(key)) else { return Ok(()) };
     let meant = nearest(unknown, known.iter().map(String::as_str));
     let meant = meant.map_or_else(String::new, |key| format!(", did you mean {key:?}?"));
-    let shown: String = unknown.chars().take(MAX_SHOWN).collect();
+    let shown: String = unknown.chars().take(MAX_SHOWN_CHARS).collect();
     let hint = match known {
         [] => "this call has no query parameters".to_owned(),
         known => format!("the query parameters of this call are: {}", known.join(", ")),
@@ -89,7 +89,7 @@ mod tests {
 
     use super::*;
 
-    fn asked(method: Method, uri: &str) -> Result<(), Refusal> {
+    fn checked(method: Method, uri: &str) -> Result<(), Refusal> {
         let known = [(Method::GET, vec!["state".to_owned(), "limit".to_owned()]), (Method::POST, vec![])];
         let mut request = Request::builder().method(method).uri(uri).body(Body::empty()).expect("a request");
         request.extensions_mut().insert(Keys(known.into()));
@@ -99,15 +99,15 @@ mod tests {
     #[test]
     fn a_key_that_a_call_does_not_know_is_refused_with_those_that_it_does() {
         for known in ["/v1/x", "/v1/x?", "/v1/x?limit=3&state=held", "/v1/x?state"] {
-            assert!(asked(Method::GET, known).is_ok() && asked(Method::HEAD, known).is_ok(), "{known}");
+            assert!(checked(Method::GET, known).is_ok() && checked(Method::HEAD, known).is_ok(), "{known}");
         }
-        let refusal = asked(Method::GET, "/v1/x?limit=3&stat=held").unwrap_err();
+        let refusal = checked(Method::GET, "/v1/x?limit=3&stat=held").unwrap_err();
         assert_eq!(refusal.error, "there is no query parameter \"stat\", did you mean \"state\"?");
         assert_eq!(refusal.hint, "the query parameters of this call are: state, limit");
-        let refusal = asked(Method::POST, "/v1/x?limit=3").unwrap_err();
+        let refusal = checked(Method::POST, "/v1/x?limit=3").unwrap_err();
         assert_eq!(refusal.hint, "this call has no query parameters");
-        let long = asked(Method::GET, &format!("/v1/x?{}=1", "x".repeat(2_000))).unwrap_err();
+        let long = checked(Method::GET, &format!("/v1/x?{}=1", "x".repeat(2_000))).unwrap_err();
         assert!(long.error.len() < 100, "{}", long.error);
-        assert!(asked(Method::DELETE, "/v1/x?limit=3").is_err());
+        assert!(checked(Method::DELETE, "/v1/x?limit=3").is_err());
     }
 }

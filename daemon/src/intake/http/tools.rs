@@ -99,13 +99,13 @@ pub(super) async fn call(
                 let answer = endpoint.tools(&caller, &session).call(&tool, arguments, None).await?;
                 return Ok(Json(answer).into_response());
             }
-            let (telling, told) = mpsc::channel(1);
+            let (telling, steps) = mpsc::channel(1);
             let (endpoint, of) = (endpoint.clone(), caller);
             let call = Box::pin(async move {
                 let answer = endpoint.tools(&of, &session).call(&tool, arguments, Some(&telling)).await;
                 (endpoint, of, answer)
             });
-            progress::step_by_step(call, told).await
+            progress::step_by_step(call, steps).await
         })
         .await
 }

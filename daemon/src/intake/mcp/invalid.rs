@@ -15,7 +15,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 /// The most of a parser's words that is repeated, in characters.
-const MAX_SHOWN: usize = 200;
+const MAX_SHOWN_CHARS: usize = 200;
 
 /// What is answered to a request that the library could not read: there is no such method, or its parameters do not fit.
 pub fn request(method: &str, params: Option<&Value>) -> ErrorData {
@@ -23,7 +23,7 @@ pub fn request(method: &str, params: Option<&Value>) -> ErrorData {
         Some(problem) => ErrorData::invalid_params(problem, None),
         None => ErrorData::new(
             ErrorCode::METHOD_NOT_FOUND,
-            method.chars().take(MAX_SHOWN).collect::<String>(),
+            method.chars().take(MAX_SHOWN_CHARS).collect::<String>(),
             None,
         ),
     }
@@ -69,7 +69,7 @@ fn unread<T: DeserializeOwned>(params: &Value) -> Option<String> {
         return Some("an object is wanted".to_owned());
     }
     let error = serde_json::from_value::<T>(params.clone()).err()?;
-    Some(error.to_string().chars().take(MAX_SHOWN).collect())
+    Some(error.to_string().chars().take(MAX_SHOWN_CHARS).collect())
 }
 
 #[cfg(test)]

@@ -83,7 +83,7 @@ pub trait Hands: Clone + Send + Sync + 'static {
         caller: &Self::Caller,
         tool: &str,
         arguments: Value,
-        told: Telling,
+        telling: Telling,
     ) -> impl Future<Output = Value> + Send;
 
     /// Takes a message back that has not left. No tool, so no hook is asked.

@@ -13,7 +13,7 @@ use super::Hands;
 use crate::intake::tool::UnderWay;
 
 /// Words on how things stand that may wait to be passed on.
-const WAITING: usize = 16;
+const MAX_WAITING: usize = 16;
 /// After a call was given up, how long it may take to tell of another message of its own.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -25,14 +25,14 @@ pub(super) async fn of_call<H: Hands>(
     arguments: Value,
     context: &RequestContext<RoleServer>,
 ) -> Value {
-    let (telling, mut told) = mpsc::channel(WAITING);
+    let (telling, mut steps) = mpsc::channel(MAX_WAITING);
     let mut call = std::pin::pin!(hands.call(caller, tool, arguments, telling));
     let mut step = 0.0;
     let mut own = Vec::new();
     loop {
         tokio::select! {
             answer = &mut call => return answer,
-            Some(under_way) = told.recv() => {
+            Some(under_way) = steps.recv() => {
                 step += 1.0;
                 say(context, step, &under_way).await;
                 note(&mut own, under_way);
@@ -49,7 +49,7 @@ pub(super) async fn of_call<H: Hands>(
     loop {
         tokio::select! {
             answer = &mut call => return answer,
-            Some(under_way) = told.recv() => {
+            Some(under_way) = steps.recv() => {
                 told_of = true;
                 if let Some(id) = note(&mut own, under_way) {
                     hands.take_back(caller, id).await;

@@ -196,7 +196,7 @@ impl Reply<'_> {
             (own, unspoken) = self.say(said, &response.attachments).await;
             sent.extend(own);
         }
-        let ok = sent.iter().all(|told| told["ok"] == true) && !parsed.broken;
+        let ok = sent.iter().all(|answer| answer["ok"] == true) && !parsed.broken;
         let is_quiet = sent.is_empty() && !parsed.broken;
         let (error, hint) = parsed.broken.then_some((BROKEN_BLOCK, WRITE_BLOCKS)).unzip();
         Ok(json!(Outcome {
@@ -276,14 +276,14 @@ impl Reply<'_> {
         let mut found = Vec::new();
         let places = self.pipeline.places(self.caller.agent(), &call, Some(origin)).await;
         for place in &places {
-            let heard = sessions::Heard {
+            let peer = sessions::Heard {
                 agent: self.caller.agent().to_owned(),
                 session: origin.session.clone(),
                 account: place.account.clone(),
                 place: place.target.clone(),
                 within_thread: place.within_thread,
             };
-            match heard.latest(self.pipeline.outbox().store()).await {
+            match peer.latest(self.pipeline.outbox().store()).await {
                 Ok(latest) => found.extend(latest.map(|latest| (latest, place))),
                 Err(error) => tracing::error!(%error, "cannot look for the latest message of a destination"),
             }
@@ -312,13 +312,13 @@ impl Reply<'_> {
     /// that they were heard in, and to no other.
     async fn account_of_session(&self, places: &[Place], origin: &Origin) -> Option<String> {
         let (first, session) = (places.first()?, origin.session.as_ref()?);
-        let heard = sessions::latest_account(
+        let account = sessions::latest_account(
             self.pipeline.outbox().store(),
             self.caller.agent(),
             session,
             &first.target.channel,
         );
-        let account = heard.unwrap_or_else(|error| {
+        let account = account.unwrap_or_else(|error| {
             tracing::error!(%error, "cannot look for the account of a session");
             None
         })?;
@@ -360,7 +360,7 @@ impl Said<'_> {
 }
 
 fn not_sent(refusal: &Refusal, call: &Value) -> Value {
-    let mut told = json!(refusal);
-    (told["ok"], told["to"]) = (false.into(), call["to"].clone());
-    told
+    let mut answer = json!(refusal);
+    (answer["ok"], answer["to"]) = (false.into(), call["to"].clone());
+    answer
 }

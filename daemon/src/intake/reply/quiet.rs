@@ -38,7 +38,7 @@ fn without<'a>(text: &'a str, token: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn heard(text: &str) -> Option<String> {
+    fn spoken(text: &str) -> Option<String> {
         said(text, &["NO_REPLY".to_owned(), "HEARTBEAT_OK".to_owned()])
     }
 
@@ -53,18 +53,18 @@ mod tests {
             "HEARTBEAT_OK NO_REPLY",
             "",
         ] {
-            assert_eq!(heard(text), None, "{text:?}");
+            assert_eq!(spoken(text), None, "{text:?}");
         }
     }
 
     #[test]
     fn a_token_at_an_end_is_taken_off_and_one_within_is_text() {
-        assert_eq!(heard("All is well.\n\nHEARTBEAT_OK").as_deref(), Some("All is well."));
-        assert_eq!(heard("NO_REPLY\nBut: the door is open").as_deref(), Some("But: the door is open"));
+        assert_eq!(spoken("All is well.\n\nHEARTBEAT_OK").as_deref(), Some("All is well."));
+        assert_eq!(spoken("NO_REPLY\nBut: the door is open").as_deref(), Some("But: the door is open"));
         for text in ["NO_REPLYING is a word", "Say HEARTBEAT_OK if all is well", "MY_NO_REPLY"] {
-            assert_eq!(heard(text).as_deref(), Some(text));
+            assert_eq!(spoken(text).as_deref(), Some(text));
         }
-        assert_eq!(heard("!!!").as_deref(), Some("!!!"));
+        assert_eq!(spoken("!!!").as_deref(), Some("!!!"));
         assert_eq!(said("NO_REPLY", &[]).as_deref(), Some("NO_REPLY"));
     }
 }

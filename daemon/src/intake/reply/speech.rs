@@ -3,13 +3,13 @@
 use super::{Response, blocks, quiet};
 use crate::voice;
 
-/// The words to be spoken, if a voice was asked for and there are any. `said` is the turn's own text, as it is sent.
-pub(super) fn words(response: &Response, said: Option<&str>, quiet: &[String]) -> Option<String> {
+/// The words to be spoken, if a voice was asked for and there are any. `text` is the turn's own, as it is sent.
+pub(super) fn words(response: &Response, text: Option<&str>, quiet: &[String]) -> Option<String> {
     if !response.voice_requested {
         return None;
     }
     match response.voice_text.trim() {
-        "" => voice::words_of(said?),
+        "" => voice::words_of(text?),
         words => quiet::said(&blocks::without_internal(words), quiet),
     }
 }
@@ -18,7 +18,7 @@ pub(super) fn words(response: &Response, said: Option<&str>, quiet: &[String]) -
 mod tests {
     use super::*;
 
-    fn heard(requested: bool, voice_text: &str, said: Option<&str>) -> Option<String> {
+    fn spoken(requested: bool, voice_text: &str, said: Option<&str>) -> Option<String> {
         let response =
             Response { voice_requested: requested, voice_text: voice_text.into(), ..Response::default() };
         words(&response, said, &["NO_REPLY".to_owned()])
@@ -26,15 +26,15 @@ mod tests {
 
     #[test]
     fn the_words_given_are_spoken_and_else_the_text_without_its_marks() {
-        assert_eq!(heard(true, " Hello. ", Some("Text.")).as_deref(), Some("Hello."));
-        assert_eq!(heard(true, " ", Some("It is **green**.")).as_deref(), Some("It is green."));
-        assert_eq!(heard(false, "Hello.", Some("Text.")), None);
-        assert_eq!(heard(true, "", None), None);
+        assert_eq!(spoken(true, " Hello. ", Some("Text.")).as_deref(), Some("Hello."));
+        assert_eq!(spoken(true, " ", Some("It is **green**.")).as_deref(), Some("It is green."));
+        assert_eq!(spoken(false, "Hello.", Some("Text.")), None);
+        assert_eq!(spoken(true, "", None), None);
     }
 
     #[test]
     fn quiet_words_and_what_is_internal_are_not_spoken() {
-        assert_eq!(heard(true, "NO_REPLY", Some("Text.")), None);
-        assert_eq!(heard(true, "Hi.<internal>or not</internal>", None).as_deref(), Some("Hi."));
+        assert_eq!(spoken(true, "NO_REPLY", Some("Text.")), None);
+        assert_eq!(spoken(true, "Hi.<internal>or not</internal>", None).as_deref(), Some("Hi."));
     }
 }

@@ -16,8 +16,8 @@ use crate::{
     pipeline::Pipeline,
 };
 
-/// Between two words on how things stand: a client may give up on a call that says nothing.
-const STEP: Duration = Duration::from_secs(2);
+/// Between two reports of how things stand: a client may give up on a call that says nothing.
+const STEP_INTERVAL: Duration = Duration::from_secs(2);
 
 /// A message of a call that has not come to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,8 +43,8 @@ pub(super) fn patience(call: &mut Value) -> Duration {
     let Some(call) = call.as_object_mut() else { return WAIT };
     let wait = match call.get("wait") {
         None | Some(Value::Null) => WAIT,
-        Some(asked) => match asked.as_u64().filter(|&asked| asked <= LONGEST_WAIT) {
-            Some(asked) => Duration::from_secs(asked),
+        Some(seconds) => match seconds.as_u64().filter(|&seconds| seconds <= LONGEST_WAIT) {
+            Some(seconds) => Duration::from_secs(seconds),
             None => return WAIT,
         },
     };
@@ -57,27 +57,27 @@ pub(super) async fn to_its_end(
     pipeline: &Pipeline,
     answer: &mut Answer,
     wait: Duration,
-    told: Option<&Telling>,
+    telling: Option<&Telling>,
 ) -> Result<(), Refusal> {
     let until = Instant::now() + wait;
-    // All of them first: whoever gives the call up must know what there is to take back.
+    // All of them first: a caller that gives the call up must know which messages it can take back.
     for receipt in open(answer) {
-        tell(told, receipt).await;
+        tell(telling, receipt).await;
     }
     let left = || until.saturating_duration_since(Instant::now());
     while let Some(receipt) = open(answer).next().filter(|_| !left().is_zero()) {
-        let step = if told.is_some() { left().min(STEP) } else { left() };
+        let step = if telling.is_some() { left().min(STEP_INTERVAL) } else { left() };
         renew(pipeline, receipt, step).await?;
-        tell(told, receipt).await;
+        tell(telling, receipt).await;
     }
     if !wait.is_zero() {
-        // Those behind one that took all the time have gone on meanwhile.
+        // The messages behind one that took all the time have gone on meanwhile.
         for receipt in open(answer) {
             renew(pipeline, receipt, Duration::ZERO).await?;
         }
     }
     if let Answer::Several(all) = answer {
-        all.failed = all.targets.iter().filter(|told| !told.is_ok()).count();
+        all.failed = all.targets.iter().filter(|target| !target.is_ok()).count();
         all.ok = all.failed == 0;
     }
     Ok(())
@@ -90,7 +90,7 @@ fn open(answer: &mut Answer) -> impl Iterator<Item = &mut Receipt> {
         Answer::Looked(_) => (None, None),
         Answer::Several(all) => (None, Some(&mut all.targets)),
     };
-    let several = several.into_iter().flatten().filter_map(|told| match told {
+    let several = several.into_iter().flatten().filter_map(|target| match target {
         TargetResult::Taken(receipt) => Some(receipt),
         TargetResult::Looked(_) | TargetResult::Refused(_) => None,
     });
@@ -108,12 +108,12 @@ async fn renew(pipeline: &Pipeline, receipt: &mut Receipt, wait: Duration) -> Re
     Ok(())
 }
 
-async fn tell(told: Option<&Telling>, receipt: &Receipt) {
-    let Some(told) = told.filter(|_| !receipt.state.is_final()) else { return };
+async fn tell(telling: Option<&Telling>, receipt: &Receipt) {
+    let Some(telling) = telling.filter(|_| !receipt.state.is_final()) else { return };
     let (id, state) = (receipt.id.0.clone(), receipt.state.word().to_owned());
     let problem = receipt.asked.as_ref().and_then(|asked| asked.problem.clone());
-    // Who asked may have gone: what is under way goes on.
-    let _ = told.send(UnderWay { id, state, deduplicated: receipt.deduplicated, problem }).await;
+    // The caller may have gone: the messages go on.
+    let _ = telling.send(UnderWay { id, state, deduplicated: receipt.deduplicated, problem }).await;
 }
 
 #[cfg(test)]
@@ -131,9 +131,9 @@ mod tests {
             (json!({"wait": 8}), 8),
             (json!({"wait": 600}), 600),
         ] {
-            let asked = given.clone();
-            assert_eq!(patience(&mut given), Duration::from_secs(seconds), "{asked}");
-            assert_eq!(given["wait"], 0, "{asked}");
+            let before = given.clone();
+            assert_eq!(patience(&mut given), Duration::from_secs(seconds), "{before}");
+            assert_eq!(given["wait"], 0, "{before}");
         }
         for wrong in [json!({"wait": 601}), json!({"wait": "8"}), json!({"wait": -1}), json!([])] {
             let mut given = wrong.clone();

@@ -74,8 +74,8 @@ impl Hook {
 
     /// What it says; `wanted` is what it may say, in words.
     async fn say<T: DeserializeOwned>(&self, facts: &Value, wanted: &'static str) -> Result<T, HookError> {
-        let told = self.tell((ID, facts["id"].as_str().unwrap_or_default()), facts).await?;
-        serde_json::from_slice(&told).map_err(|_| HookError::Garbage(wanted))
+        let answer = self.tell((ID, facts["id"].as_str().unwrap_or_default()), facts).await?;
+        serde_json::from_slice(&answer).map_err(|_| HookError::Garbage(wanted))
     }
 }
 
@@ -89,12 +89,12 @@ impl Pipeline {
         reader: Option<&'a str>,
     ) -> Option<Around<'a>> {
         let hooks = &*self.0.hooks.0;
-        let asked = |hook: &&Hook| {
+        let is_around = |hook: &&Hook| {
             hook.is_for(tool) && (reader.is_some() || !matches!(hook.way, Transport::Builtin(_)))
         };
         let mut all = hooks.before_call.iter().chain(&hooks.result);
         let id = || random::hex::<8>();
-        all.find(asked).map(|_| Around { pipeline: self, hooks, id: id(), agent, tool, reader })
+        all.find(is_around).map(|_| Around { pipeline: self, hooks, id: id(), agent, tool, reader })
     }
 }
 
@@ -175,9 +175,9 @@ impl Around<'_> {
             let _one = self.hooks.at_once.acquire().await.expect("the semaphore is never closed");
             let mut facts = self.facts("tool_result", arguments);
             facts["result"] = result;
-            let said = hook.say(&facts, AFTER).await;
+            let answer = hook.say(&facts, AFTER).await;
             result = facts["result"].take();
-            match said {
+            match answer {
                 Ok(After::Pass {}) => {}
                 Ok(After::Annotate { note }) => annotate(&mut result, &note),
                 Ok(After::Rewrite { result: other }) => result = other.into(),
@@ -209,10 +209,11 @@ impl Around<'_> {
     async fn guide(&self, arguments: &Value, result: &Value) -> Option<String> {
         let reader = self.reader.filter(|_| SENDING.contains(&self.tool))?;
         // What was refused at its target has used no channel.
-        let used = |told: &&Value| told["id"].is_string() || (told["dry_run"] == true && told["ok"] == true);
+        let used =
+            |result: &&Value| result["id"].is_string() || (result["dry_run"] == true && result["ok"] == true);
         let several = result["targets"].as_array().into_iter().flatten();
         let all = std::iter::once(result).chain(several).filter(used);
-        let to: Vec<&str> = all.filter_map(|told| told["to"].as_str()).collect();
+        let to: Vec<&str> = all.filter_map(|result| result["to"].as_str()).collect();
         // The agent's own session; where a call has no conversation, the one of whoever calls.
         let session = match self.origin(arguments).await.and_then(|origin| origin.session) {
             Some(session) => of_the_agent(&session),

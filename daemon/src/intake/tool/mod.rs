@@ -119,10 +119,10 @@ impl Tools<'_> {
         &self,
         tool: &str,
         arguments: Value,
-        told: Option<&Telling>,
+        telling: Option<&Telling>,
     ) -> Result<Value, Refusal> {
         let around = self.pipeline.around(self.caller.agent(), tool, Some(self.session));
-        let done = self.hooked(around.as_ref(), tool, &arguments, told).await;
+        let done = self.hooked(around.as_ref(), tool, &arguments, telling).await;
         let done = match (done, &around) {
             (Err(mut refusal), Some(around)) if refusal.code == Code::InputInvalid => {
                 refusal.guide = around.guide_after_a_mistake(&arguments).await;
@@ -141,19 +141,19 @@ impl Tools<'_> {
         around: Option<&Around<'_>>,
         tool: &str,
         arguments: &Value,
-        told: Option<&Telling>,
+        telling: Option<&Telling>,
     ) -> Result<Value, Refusal> {
-        let Some(around) = around else { return self.run(tool, arguments, told).await };
+        let Some(around) = around else { return self.run(tool, arguments, telling).await };
         let other = around.before(arguments).await?;
         let arguments = other.as_ref().unwrap_or(arguments);
-        let answer = self.run(tool, arguments, told).await?;
+        let answer = self.run(tool, arguments, telling).await?;
         Ok(around.after(arguments, answer).await)
     }
 
-    async fn run(&self, tool: &str, arguments: &Value, told: Option<&Telling>) -> Result<Value, Refusal> {
+    async fn run(&self, tool: &str, arguments: &Value, telling: Option<&Telling>) -> Result<Value, Refusal> {
         match tool {
-            "message" => self.send(arguments.clone(), told).await,
-            "send_message" => self.send(simple::call(arguments)?, told).await,
+            "message" => self.send(arguments.clone(), telling).await,
+            "send_message" => self.send(simple::call(arguments)?, telling).await,
             "reply" => {
                 let reply = Reply { pipeline: self.pipeline.clone(), caller: self.caller };
                 reply
@@ -180,7 +180,7 @@ impl Tools<'_> {
         }
     }
 
-    async fn send(&self, mut call: Value, told: Option<&Telling>) -> Result<Value, Refusal> {
+    async fn send(&self, mut call: Value, telling: Option<&Telling>) -> Result<Value, Refusal> {
         let wait = following::patience(&mut call);
         let incoming = Incoming {
             caller: self.caller,
@@ -189,7 +189,7 @@ impl Tools<'_> {
             wait: Duration::ZERO,
         };
         let mut answer = incoming.take(&self.pipeline).await?;
-        following::to_its_end(&self.pipeline, &mut answer, wait, told).await?;
+        following::to_its_end(&self.pipeline, &mut answer, wait, telling).await?;
         Ok(json!(answer))
     }
 
@@ -226,16 +226,16 @@ impl Tools<'_> {
         Ok(json!({"ok": true, "messages": messages}))
     }
 
-    async fn receipt(&self, asked: Receipt) -> Result<Value, Refusal> {
-        let message = self.service().own(&asked.id).await?;
-        let wait = Duration::from_secs(asked.wait.min(LONGEST_WAIT));
+    async fn receipt(&self, wanted: Receipt) -> Result<Value, Refusal> {
+        let message = self.service().own(&wanted.id).await?;
+        let wait = Duration::from_secs(wanted.wait.min(LONGEST_WAIT));
         let receipt = self.pipeline.wait(message.seq, wait).await.map_err(message_service::broken)?;
         Ok(json!(receipt))
     }
 
-    async fn inbox(&self, asked: Inbox) -> Result<Value, Refusal> {
+    async fn inbox(&self, wanted: Inbox) -> Result<Value, Refusal> {
         let outbox = self.pipeline.outbox();
-        let notices = outbox.notices(self.caller.agent(), asked.after, MOST_NOTICES).await;
+        let notices = outbox.notices(self.caller.agent(), wanted.after, MOST_NOTICES).await;
         Ok(json!({"ok": true, "notices": notices.map_err(message_service::broken)?}))
     }
 }

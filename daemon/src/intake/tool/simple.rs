@@ -246,8 +246,8 @@ mod tests {
         let targets: Vec<String> = (0..90).map(|n| format!("telegram:-100{n:010}")).collect();
         let error = format!("Target \"local:x\" is not in the list. Allowed: {}", targets.join(", "));
         let short = shortened(&error, MAX_ERROR);
-        let (told, more) = short.split_once(" … and ").unwrap();
-        let shown = told.split_once(" Allowed: ").unwrap().1.split(", ").count();
+        let (shown_part, more) = short.split_once(" … and ").unwrap();
+        let shown = shown_part.split_once(" Allowed: ").unwrap().1.split(", ").count();
         assert!(shown > 5 && more == format!("{} more", 90 - shown), "{short}");
         assert!(length(&short) <= MAX_ERROR);
         assert_eq!(shortened("short", MAX_ERROR), "short");

@@ -79,11 +79,20 @@ impl Reader {
         }
     }
 
+    /// That the platform answered with this status, and its words, if it has any.
+    pub fn answered(&self, status: u16, words: &str) -> String {
+        let platform = self.platform;
+        match self.words(words) {
+            words if words.trim().is_empty() => format!("{platform} answered {status}"),
+            words => format!("{platform} answered {status}, {words}"),
+        }
+    }
+
     /// What an answer means that says no, by its status alone; `said` are the platform's words, `by` whom a limit without a
     /// name of its own counts. What a platform's own codes say goes before it.
     pub fn classify(&self, answer: &Answer, said: &str, by: Scope) -> Verdict {
         let status = answer.status.as_u16();
-        let said = format!("{} answered {status}, {}", self.platform, self.words(said));
+        let said = self.answered(status, said);
         match status {
             429 => match answer.retry_after {
                 Some(after) => Verdict::Wait { by: Some(by), after, why: said },

@@ -56,7 +56,7 @@ pub(super) fn verdict(reader: &Reader, path: &str, answer: &Answer) -> Verdict {
         _ => answer.body["message"].as_str().map_or_else(|| answer.status.to_string(), str::to_owned),
     };
     let status = answer.status.as_u16();
-    let said = format!("the Evolution API answered {status}, {}", reader.words(&words));
+    let said = reader.answered(status, &words);
     let says = |one: &&str| words.contains(*one);
     let sends = path.starts_with("message/");
     match status {

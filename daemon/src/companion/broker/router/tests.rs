@@ -31,7 +31,7 @@ fn message(topic: &str) -> Message {
     Message { topic: topic.into(), payload: Bytes::from_static(b"x"), acknowledged: true, _share: None }
 }
 
-fn heard(receiver: &mut mpsc::Receiver<Out>) -> Vec<String> {
+fn received(receiver: &mut mpsc::Receiver<Out>) -> Vec<String> {
     let mut all = Vec::new();
     while let Ok(out) = receiver.try_recv() {
         match out {
@@ -50,16 +50,16 @@ fn a_message_goes_to_who_listens_and_is_kept_for_nobody() {
     one.say(message(&topics(1).up));
     assert!(hub.listen(&topics(1).up, true) && hub.listen(&topics(1).presence, true));
     assert!(one.listen(&topics(1).down, true));
-    assert!(heard(&mut at_hub).is_empty(), "it was not there to hear it");
+    assert!(received(&mut at_hub).is_empty(), "it was not there to hear it");
     one.say(message(&topics(1).up));
     hub.say(message(&topics(1).down));
     assert_eq!(
-        (heard(&mut at_hub), heard(&mut at_one)),
+        (received(&mut at_hub), received(&mut at_one)),
         (vec![topics(1).up.to_string()], vec![topics(1).down.to_string()])
     );
     hub.ignore(&topics(1).up);
     one.say(message(&topics(1).up));
-    assert!(heard(&mut at_hub).is_empty());
+    assert!(received(&mut at_hub).is_empty());
 }
 
 #[test]
@@ -69,11 +69,11 @@ fn a_connection_that_breaks_says_its_last_will_and_one_that_goes_in_order_does_n
     assert!(hub.listen(&topics(1).presence, true));
     let (one, _at_one) = device(&router, 1, "a");
     drop(one);
-    assert_eq!(heard(&mut at_hub), [topics(1).presence.as_str()]);
+    assert_eq!(received(&mut at_hub), [topics(1).presence.as_str()]);
     let (one, _at_one) = device(&router, 1, "a");
     one.goes_in_order();
     drop(one);
-    assert!(heard(&mut at_hub).is_empty());
+    assert!(received(&mut at_hub).is_empty());
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn a_second_connection_of_one_name_takes_the_firsts_place_and_a_third_of_one_log
     let (_old, _at_old) = device(&router, 1, "a");
     let (new, _at_new) = device(&router, 1, "a");
     new.say(message(&topics(1).presence));
-    assert_eq!(heard(&mut at_hub).len(), 2, "the old one's will, then the new one's own word");
+    assert_eq!(received(&mut at_hub).len(), 2, "the old one's will, then the new one's own word");
     assert_eq!(router.len(), 2);
     let (_b, _at_b) = device(&router, 1, "b");
     let (_c, _at_c) = device(&router, 1, "c");
@@ -104,7 +104,7 @@ fn a_companion_that_does_not_read_is_cut_off_and_the_hub_goes_on() {
     assert_eq!(router.len(), 2, "the hub and the other one");
     assert!(!slow.listen(&topics(1).down, true), "it has no place any more");
     hub.say(message(&topics(2).down));
-    assert_eq!(heard(&mut at_other).len(), 1);
+    assert_eq!(received(&mut at_other).len(), 1);
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn four_strangers_have_an_attempt_each_and_a_fifth_has_no_place() {
     first.say(message(&attempts[0].up));
     second.say(message(&attempts[1].up));
     hub.say(message(&attempts[0].down));
-    assert_eq!(heard(&mut at_hub).len(), 2);
-    assert_eq!(heard(at_first), [attempts[0].down.as_str()]);
+    assert_eq!(received(&mut at_hub).len(), 2);
+    assert_eq!(received(at_first), [attempts[0].down.as_str()]);
     strangers.pop();
     assert!(stranger(&router).is_ok());
 }

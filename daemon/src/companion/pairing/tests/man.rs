@@ -120,8 +120,8 @@ impl Attempted {
         assert!(tries == LOOKS || third.code == wanted, "{tries}");
         self.hub_hears(&Up::Third { noise: &third.message });
         // As if it had been taken.
-        for (number, said) in (0..).zip([FromDevice::About { program: false }, FromDevice::Kept]) {
-            let bytes = third.sealed(number, frame::encode(&said, &mut [0; 16]).unwrap());
+        for (number, message) in (0..).zip([FromDevice::About { program: false }, FromDevice::Kept]) {
+            let bytes = third.sealed(number, frame::encode(&message, &mut [0; 16]).unwrap());
             self.hub_hears(&Up::Sealed { number, bytes: &bytes });
         }
         third.code
@@ -130,8 +130,8 @@ impl Attempted {
     /// He plays the hub to the device that began with this.
     fn as_hub(&mut self, host: &mut Host) -> Option<Agreed> {
         self.device_hears(&Down::Second { noise: host.second() });
-        let said = self.device_says();
-        let third = said.iter().find_map(|payload| match up(payload) {
+        let payloads = self.device_says();
+        let third = payloads.iter().find_map(|payload| match up(payload) {
             Up::Third { noise } => Some(noise.to_vec()),
             _ => None,
         })?;
@@ -139,8 +139,8 @@ impl Attempted {
     }
 
     fn first(&mut self) -> Vec<u8> {
-        let said = self.device_says();
-        let Up::First { noise } = up(&said[0]) else { panic!("it begins") };
+        let payloads = self.device_says();
+        let Up::First { noise } = up(&payloads[0]) else { panic!("it begins") };
         noise.to_vec()
     }
 

@@ -16,10 +16,11 @@ use rmcp::{
 };
 use serde_json::{Value, json};
 
-use super::super::{Endpoint, problem};
+use super::super::{Endpoint, caller, problem};
 use crate::{
     intake::{mcp::invalid, tool},
     message::refusal::Refusal,
+    unique_keys::{self, JsonError},
 };
 
 /// A message that is not handed to the library: the refusal, and its answer.
@@ -37,9 +38,7 @@ pub(super) async fn read(endpoint: &Endpoint, request: Request) -> Result<Reques
     })?;
     match unusable(&bytes) {
         None => Ok(Request::from_parts(head, Body::from(bytes))),
-        Some((code, id, error)) => {
-            let reason = if code == ErrorCode::PARSE_ERROR { "malformed_json" } else { "wrong_shape" };
-            let refusal = Refusal::input(error, "send one message of JSON-RPC 2.0, UTF-8").because(reason);
+        Some(Unusable { code, id, refusal }) => {
             let problem = json!({
                 "jsonrpc": "2.0",
                 "id": id,
@@ -59,7 +58,30 @@ fn is_json(request: &Request) -> bool {
 }
 
 /// Why a body is no message that the library can take, and the id of the request that it is.
-fn unusable(bytes: &[u8]) -> Option<(ErrorCode, Value, String)> {
+struct Unusable {
+    code: ErrorCode,
+    id: Value,
+    refusal: Refusal,
+}
+
+fn unusable(bytes: &[u8]) -> Option<Unusable> {
+    // The library takes the last value of a key that is there twice.
+    if let Err(error @ JsonError::Repeated(_)) = unique_keys::check(bytes) {
+        let message = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
+        let id = id(&message).unwrap_or_default();
+        return Some(Unusable { code: ErrorCode::INVALID_REQUEST, id, refusal: caller::ambiguous(&error) });
+    }
+    let (code, id, error) = unread(bytes)?;
+    let reason = if code == ErrorCode::PARSE_ERROR { "malformed_json" } else { "wrong_shape" };
+    let refusal = Refusal::input(error, "send one message of JSON-RPC 2.0, UTF-8").because(reason);
+    Some(Unusable { code, id, refusal })
+}
+
+fn id(message: &Value) -> Option<Value> {
+    message.get("id").filter(|id| id.is_string() || id.is_number()).cloned()
+}
+
+fn unread(bytes: &[u8]) -> Option<(ErrorCode, Value, String)> {
     match serde_json::from_slice::<ClientJsonRpcMessage>(bytes) {
         // Without its parameters no session begins in which it could be answered.
         Ok(JsonRpcMessage::Request(request)) => match request.request {
@@ -72,7 +94,7 @@ fn unusable(bytes: &[u8]) -> Option<(ErrorCode, Value, String)> {
         Ok(_) => None,
         Err(error) if error.is_data() => {
             let message = serde_json::from_slice::<Value>(bytes).unwrap_or_default();
-            let id = message.get("id").filter(|id| id.is_string() || id.is_number()).cloned();
+            let id = id(&message);
             // The library takes a request whose params are a list for none.
             let error = match (message["jsonrpc"] == "2.0", message["method"].as_str(), &id) {
                 (true, Some(method), Some(_)) => invalid::request(method, message.get("params")),
@@ -93,7 +115,7 @@ mod tests {
 
     #[test]
     fn a_body_is_a_message_or_is_told_why_it_is_none() {
-        let code = |text: &str| unusable(text.as_bytes()).map(|(code, id, _)| (code.0, id));
+        let code = |text: &str| unusable(text.as_bytes()).map(|body| (body.code.0, body.id));
         for message in [
             r#"{"jsonrpc": "2.0", "id": 1, "method": "ping"}"#,
             r#"{"jsonrpc": "2.0", "method": "notifications/initialized"}"#,
@@ -112,5 +134,11 @@ mod tests {
             let text = format!(r#"{{"jsonrpc": "2.0", "id": 7, "method": "{method}", "params": {params}}}"#);
             assert_eq!(code(&text), Some((-32602, json!(7))), "{text}");
         }
+        let twice = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"arguments": {"to": 1, "to": 2}}}"#;
+        let body = unusable(twice.as_bytes()).unwrap();
+        assert_eq!(
+            (body.code.0, body.id, body.refusal.reason.as_deref()),
+            (-32600, json!(7), Some("repeated_key"))
+        );
     }
 }

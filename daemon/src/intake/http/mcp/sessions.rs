@@ -12,7 +12,7 @@ use rmcp::transport::streamable_http_server::session::{
 use tokio::sync::Mutex;
 
 /// Sessions that one caller has at once.
-const MOST: usize = 16;
+const MAX_SESSIONS: usize = 16;
 
 /// Whose sessions there are.
 pub(super) struct Sessions {
@@ -34,9 +34,13 @@ impl Sessions {
         let there = self.manager.sessions.read().await;
         own.retain(|id| there.contains_key(id));
         drop(there);
-        while own.len() > MOST {
+        while own.len() > MAX_SESSIONS {
             let Some(oldest) = own.pop_front() else { break };
-            tracing::info!(caller, most = MOST, "the oldest MCP session of a caller ends: it has too many");
+            tracing::info!(
+                caller,
+                most = MAX_SESSIONS,
+                "the oldest MCP session of a caller ends: it has too many"
+            );
             if let Err(error) = self.manager.close_session(&oldest).await {
                 tracing::debug!(%error, "the session had ended");
             }
@@ -61,19 +65,21 @@ mod tests {
         let sessions = Sessions::new(Arc::default());
         let other = begin(&sessions, "agent:b").await;
         let mut own = Vec::new();
-        for _ in 0..3 * MOST {
+        for _ in 0..3 * MAX_SESSIONS {
             own.push(begin(&sessions, "agent:a").await);
         }
         let there = sessions.manager.sessions.read().await;
-        assert_eq!(there.len(), MOST + 1);
-        assert!(there.contains_key(&other) && own[2 * MOST..].iter().all(|id| there.contains_key(id)));
+        assert_eq!(there.len(), MAX_SESSIONS + 1);
+        assert!(
+            there.contains_key(&other) && own[2 * MAX_SESSIONS..].iter().all(|id| there.contains_key(id))
+        );
     }
 
     #[tokio::test]
     async fn sessions_that_have_ended_count_no_more() {
         let sessions = Sessions::new(Arc::default());
         let long = begin(&sessions, "agent:a").await;
-        for _ in 0..3 * MOST {
+        for _ in 0..3 * MAX_SESSIONS {
             let short = begin(&sessions, "agent:a").await;
             sessions.manager.close_session(&short).await.unwrap();
         }

@@ -18,13 +18,13 @@ use super::bytes::Account;
 pub(in crate::intake::http) struct OverBudget;
 
 /// For the rest of a short body that no handler wants.
-const REST: Duration = Duration::from_secs(1);
+const REST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A request's body, each piece of which is counted when it comes.
 pub(super) struct Counted {
     /// `None` once it has ended.
     body: Option<Incoming>,
-    /// `None` where the bytes are written away at once.
+    /// `None` if the bytes are written to disk at once.
     account: Option<Arc<Account>>,
     rest: Rest,
 }
@@ -64,7 +64,7 @@ impl Rest {
             }
             true
         };
-        tokio::time::timeout(REST, all).await.unwrap_or(false)
+        tokio::time::timeout(REST_TIMEOUT, all).await.unwrap_or(false)
     }
 }
 
@@ -83,7 +83,7 @@ impl HttpBody for Counted {
         };
         let frame = frame?;
         let length = frame.data_ref().map_or(0, Bytes::len);
-        match self.account.as_ref().is_none_or(|account| account.receive(length + OVERHEAD)) {
+        match self.account.as_ref().is_none_or(|account| account.receive(length + PIECE_OVERHEAD_BYTES)) {
             true => Poll::Ready(Some(Ok(frame))),
             false => Poll::Ready(Some(Err(OverBudget.into()))),
         }
@@ -118,7 +118,7 @@ pub(in crate::intake::http) async fn read(
     most: usize,
     time: Duration,
 ) -> Result<Vec<u8>, Unread> {
-    // What says that it is longer is not waited for.
+    // A body whose declared length is too long is not waited for.
     if body.size_hint().lower() > most as u64 {
         return Err(Unread::TooLong);
     }
@@ -154,9 +154,9 @@ fn over_budget(error: &axum::Error) -> bool {
 }
 
 /// What is handed on of an answer at once, in bytes.
-const PIECE: usize = 8 * 1024;
+const PIECE_BYTES: usize = 8 * 1024;
 /// What a piece of a body costs beside its bytes: however small they are, a reader may keep them one by one.
-const OVERHEAD: usize = 64;
+const PIECE_OVERHEAD_BYTES: usize = 64;
 
 /// An answer's body: with its end the request is over, and its handling `H` is dropped.
 ///
@@ -173,7 +173,7 @@ impl<H> Answer<H> {
     }
 
     fn piece(&mut self) -> Frame<Bytes> {
-        let piece = self.rest.split_to(self.rest.len().min(PIECE));
+        let piece = self.rest.split_to(self.rest.len().min(PIECE_BYTES));
         Frame::data(Bytes::copy_from_slice(&piece))
     }
 }
@@ -191,7 +191,7 @@ impl<H: Unpin> HttpBody for Answer<H> {
         }
         match Pin::new(&mut self.body).poll_frame(cx) {
             Poll::Ready(Some(Ok(frame))) => match frame.into_data() {
-                Ok(data) if data.len() > PIECE => {
+                Ok(data) if data.len() > PIECE_BYTES => {
                     self.rest = data;
                     Poll::Ready(Some(Ok(self.piece())))
                 }

@@ -6,11 +6,11 @@ use std::{
 };
 
 /// What all callers hold at once.
-const ALL: usize = 8 * 1024 * 1024;
+const MAX_BYTES: usize = 8 * 1024 * 1024;
 /// What one caller holds.
-const ONE: usize = 2 * 1024 * 1024;
+const MAX_BYTES_OF_ONE: usize = 2 * 1024 * 1024;
 /// What all hold together who have no token: the longest notification of a platform (3 MB), and some short ones.
-const STRANGERS: usize = 3 * 1024 * 1024 + 128 * 1024;
+const MAX_BYTES_OF_STRANGERS: usize = 3 * 1024 * 1024 + 128 * 1024;
 
 /// All of them. Clones share them.
 #[derive(Debug, Clone)]
@@ -42,8 +42,8 @@ pub(super) struct Account {
 impl Bytes {
     /// For bodies of at most so many bytes.
     pub(super) fn new(max_body: usize) -> Self {
-        let one = ONE.max(max_body);
-        Self(Arc::new(Shared { all: ALL.max(one), one, held: Mutex::default() }))
+        let one = MAX_BYTES_OF_ONE.max(max_body);
+        Self(Arc::new(Shared { all: MAX_BYTES.max(one), one, held: Mutex::default() }))
     }
 
     /// An account for a request of this caller, if it has a token.
@@ -74,7 +74,7 @@ impl Account {
         let of_caller = held.by.get(&self.caller).copied().unwrap_or_default();
         let fits = match self.caller {
             Some(_) => of_caller + more <= one && held.known + more <= all,
-            None => of_caller + more <= STRANGERS,
+            None => of_caller + more <= MAX_BYTES_OF_STRANGERS,
         };
         let only_this = of_caller == *own;
         if !(fits || first_goes && only_this && self.caller.is_some()) {
@@ -124,7 +124,7 @@ mod tests {
             ["c", "d", "e"].map(of).into_iter().inspect(|it| assert!(it.receive(2 * MIB))).collect();
         assert!(!of("f").receive(1), "all together");
         let stranger = bytes.account(None);
-        assert!(stranger.receive(STRANGERS), "who has no token has other room");
+        assert!(stranger.receive(MAX_BYTES_OF_STRANGERS), "who has no token has other room");
         assert!(!bytes.account(None).receive(1) && !bytes.account(None).send(1));
     }
 

@@ -47,14 +47,14 @@ use crate::{
 };
 
 /// The first head must be there within this.
-const FIRST_HEAD: Duration = Duration::from_secs(10);
+const FIRST_HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The next one within this, however long the connection was idle before.
-const HEAD: Duration = Duration::from_secs(60);
+const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 /// The longest head, and what is read of a body and written of an answer at once, in bytes: the least that hyper can do with.
-const MAX_BUFFER: usize = 8 * 1024;
-/// When one who was turned away may try again, in seconds.
+const MAX_BUFFER_BYTES: usize = 8 * 1024;
+/// In how many seconds a client that was turned away may try again.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("2");
-/// Where a body is written away as it comes and never held: it has bounds of its own.
+/// The path whose body is written to disk as it comes and never held in memory: it has bounds of its own.
 const STREAMED: &str = "/v1/files";
 
 /// Serves a connection until it ends.
@@ -71,11 +71,11 @@ pub(super) async fn serve(
         async move { Ok::<_, Infallible>(standing.handle(request, routes).await) }
     });
     let mut http = http1::Builder::new();
-    http.timer(TokioTimer::new()).header_read_timeout(HEAD).max_buf_size(MAX_BUFFER);
+    http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_BUFFER_BYTES);
     let mut connection = pin!(
         http.serve_connection(TokioIo::new(Watched::new(stream, Arc::clone(&standing.unread))), service)
     );
-    let mut first = pin!(sleep(FIRST_HEAD));
+    let mut first = pin!(sleep(FIRST_HEAD_TIMEOUT));
     let (mut silent, mut stopping) = (true, false);
     loop {
         tokio::select! {
@@ -151,7 +151,7 @@ impl Standing {
         ticket.is_none_or(Ticket::leave)
     }
 
-    /// A request has come, and its token is looked up; or it has no valid one.
+    /// A request has come: its token is being looked up, or it has no valid one.
     fn is_asked(&self, looked_up: bool) {
         let mut state = self.state();
         state.asked = true;
@@ -203,8 +203,8 @@ impl Standing {
         let rest = Rest::default();
         let request = request.map(|body| Body::new(Counted::new(body, counted, rest.clone())));
         let Ok(mut response) = routes.call(request).await;
-        // Many send `{}` where nothing is asked for. For strangers nothing is read that need not be.
-        let short = if handling.seat.is_some() { MAX_BUFFER as u64 } else { 0 };
+        // Many clients send `{}` to calls without a body. For callers without a token no more is read than must be.
+        let short = if handling.seat.is_some() { MAX_BUFFER_BYTES as u64 } else { 0 };
         let unread = !rest.read(short).await;
         self.unread.store(unread, Ordering::Relaxed);
         if unread {

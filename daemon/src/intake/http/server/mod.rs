@@ -26,7 +26,7 @@ use super::Endpoint;
 use crate::connections::{load::Load, pending::Pending};
 
 /// After an error of the listening socket, such as no descriptor.
-const PAUSE: Duration = Duration::from_millis(100);
+const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The bounds, from the number of connections that there may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub async fn serve(
             Ok(accepted) => accepted,
             Err(error) => {
                 load.note("accept", &error.to_string());
-                sleep(PAUSE).await;
+                sleep(ACCEPT_PAUSE).await;
                 continue;
             }
         };

@@ -22,11 +22,11 @@ use tokio::{
 };
 
 /// A client that does not read for this long is cut off.
-const WRITE: Duration = Duration::from_secs(30);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long is read on after an answer.
-const LINGER: Duration = Duration::from_secs(1);
+const LINGER_TIME: Duration = Duration::from_secs(1);
 /// How much.
-const LINGER_BYTES: usize = 1024 * 1024;
+const MAX_LINGER_BYTES: usize = 1024 * 1024;
 
 /// The connection of a client.
 pub(super) struct Watched {
@@ -63,7 +63,7 @@ impl Watched {
             self.stalled = None;
             return written;
         }
-        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(WRITE)));
+        let stalled = self.stalled.get_or_insert_with(|| Box::pin(sleep(WRITE_TIMEOUT)));
         match stalled.as_mut().poll(cx) {
             Poll::Ready(()) => Poll::Ready(Err(io::ErrorKind::TimedOut.into())),
             Poll::Pending => Poll::Pending,
@@ -94,8 +94,8 @@ impl AsyncWrite for Watched {
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         if self.closing.is_none() {
             ready!(Pin::new(&mut self.stream).poll_shutdown(cx))?;
-            let left = if self.unread.load(Ordering::Relaxed) { LINGER_BYTES } else { 0 };
-            self.closing = Some((Box::pin(sleep(LINGER)), left));
+            let left = if self.unread.load(Ordering::Relaxed) { MAX_LINGER_BYTES } else { 0 };
+            self.closing = Some((Box::pin(sleep(LINGER_TIME)), left));
         }
         self.drain(cx).map(Ok)
     }
