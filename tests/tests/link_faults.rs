@@ -13,18 +13,9 @@ use anyhow::{Context as _, Result, ensure};
 use gatepost_companion::{Button, Edge, View, buttons};
 use gatepost_desktop::person::{self, PersonError};
 use gatepost_link::decision::Verdict;
-use gatepost_tests::hub::{PATIENCE, TestHub, client::text};
+use gatepost_tests::hub::{PATIENCE, TestHub, client::text, engineer};
 use serde_json::json;
 
-const CONFIG: &str = r#"
-[agents.engineer]
-allow = ["local:*"]
-[approval]
-allow_software_companion = true
-cards_per_hour = 1000
-[channels.local.home]
-limit = 800
-"#;
 /// Houses at once.
 const HOUSES: usize = 10;
 /// One frame in so many goes wrong.
@@ -39,7 +30,9 @@ fn cards() -> usize {
 
 /// From the offer to the decision, of so many cards at one hub.
 async fn fixture(cards: usize, one_in: usize) -> Result<(Vec<Duration>, [usize; 4])> {
-    let mut fixture = TestHub::start(CONFIG).await?;
+    let mut fixture =
+        TestHub::start(&engineer("allow_software_companion = true\ncards_per_hour = 1000", "limit = 800"))
+            .await?;
     let agent = fixture.agent("engineer").await?;
     fixture.switch_off();
     let man = fixture.switch_on_before()?;

@@ -9,24 +9,14 @@ use std::{
 
 use anyhow::{Result, ensure};
 use gatepost_companion::{Button, Edge, buttons};
-use gatepost_tests::hub::{PATIENCE, TestHub, client::text};
+use gatepost_tests::hub::{PATIENCE, board::with_board, client::text, engineer};
 use serde_json::json;
-
-const CONFIG: &str = r#"
-[agents.engineer]
-allow = ["local:*"]
-[approval]
-cards_per_hour = 0
-[channels.local.home]
-"#;
 
 /// From the end of a hold on the board to the message's arrival, as the hub's own inbox has it.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_message_arrives_as_soon_as_the_hold_is_long_enough() -> Result<()> {
     let approvals = env::var("GATEPOST_QEMU_APPROVALS").map_or(Ok(20), |count| count.parse())?;
-    let mut fixture = TestHub::start(CONFIG).await?;
-    let agent = fixture.agent("engineer").await?;
-    let mut board = fixture.board("board").await?;
+    let (fixture, agent, mut board) = with_board(&engineer("cards_per_hour = 0", "")).await?;
     let mut took = Vec::new();
     for number in 1..=approvals {
         board.view("the board has nothing to do", |view| view == "Idle")?;

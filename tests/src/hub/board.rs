@@ -10,7 +10,7 @@ use gatepost::approval::device::Device;
 use gatepost_companion::{Button, CardView, Geometry, Keys, Screen, View, pages};
 use gatepost_link::{RequestId, decision::PublicKey, document::Document, envelope::VERSION};
 
-use super::{TestHub, eventually, inside};
+use super::{Client, TestHub, eventually, inside};
 use crate::peers::{
     Cable, Man,
     qemu::{Qemu, flash::Flash, picture::Picture},
@@ -66,6 +66,18 @@ impl TestHub {
         board.switch_on()?;
         Ok(board)
     }
+}
+
+/// A hub, its agent `engineer`, and a board that waits for something to decide.
+///
+/// # Errors
+/// One of them did not start.
+pub async fn with_board(config: &str) -> Result<(TestHub, Client, Board)> {
+    let mut hub = TestHub::start(config).await?;
+    let agent = hub.agent("engineer").await?;
+    let mut board = hub.board("board").await?;
+    board.view("it is in a session", |view| view == "Idle")?;
+    Ok((hub, agent, board))
 }
 
 impl Board {

@@ -181,6 +181,25 @@ impl Client {
         })
     }
 
+    /// Runs a tool; what it answers.
+    ///
+    /// # Errors
+    /// The hub refused.
+    pub fn tool(&self, tool: &str, arguments: &Value) -> Result<Value> {
+        self.post(&format!("/v1/tools/{tool}"), arguments)?.taken()
+    }
+
+    /// A figure of the hub's, by its name and labels; nothing if there is no such sample. For the operator.
+    ///
+    /// # Errors
+    /// The hub refused.
+    pub fn figure(&self, sample: &str) -> Result<Option<f64>> {
+        let figures = self.get("/metrics")?.taken()?;
+        let figures = figures.as_str().context("figures are text")?;
+        let line = figures.lines().find_map(|line| line.strip_prefix(sample)?.strip_prefix(' '));
+        Ok(line.map(str::parse).transpose()?)
+    }
+
     /// What arrived at `local:address`, oldest first. For the operator.
     ///
     /// # Errors

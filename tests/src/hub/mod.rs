@@ -1,8 +1,10 @@
 //! Hubs under test.
 //!
+//! - [`configuration`]: who may write where on it, written once;
 //! - [`client`]: speaks to a hub's HTTP interface, as an agent, a bridge or the operator;
 //! - [`listener`]: listens to its event stream;
 //! - [`inside`]: a hub in this process, with a companion of its own, that can be stopped and started again;
+//! - [`companions`]: the list of them, as their owner has it;
 //! - [`board`]: a companion that is a board in QEMU, at such a hub;
 //! - [`program`]: the `gatepost` program, as a command line;
 //! - [`spawned`]: a hub that is a process of its own and can be killed;
@@ -15,6 +17,8 @@
 pub mod board;
 pub mod broker;
 pub mod client;
+pub mod companions;
+pub mod configuration;
 pub mod database;
 pub mod disk;
 pub mod inside;
@@ -25,6 +29,7 @@ pub mod spawned;
 pub use board::Board;
 pub use broker::{Eavesdropper, Impostor};
 pub use client::{Answer, Client};
+pub use configuration::{COURIER, INBOX, SOFTWARE, agents, agents_on, asks, engineer, free, secret, webhook};
 pub use inside::{Guest, TestHub};
 pub use program::{
     Ended, gatepost, gatepost_at_a_terminal, gatepost_to_a_full_disk, gatepost_without_a_reader, program,
@@ -37,31 +42,6 @@ use std::{
 };
 
 use anyhow::{Result, bail};
-
-/// Two agents and the hub's own inbox, as a configuration: `courier` asks nobody, and may mail as well; `engineer` asks.
-/// `inbox` is what stands under `[channels.local.home]`, and whatever comes after it.
-pub fn agents(inbox: &str) -> String {
-    const AGENTS: &str = r#"
-[agents.courier]
-per_minute = 0
-allow = ["local:*", "email:*"]
-cross_context = "allow"
-decorate = false
-[agents.engineer]
-allow = ["local:*"]
-[channels.local.home]
-"#;
-    format!("{AGENTS}{inbox}\n")
-}
-
-/// Two agents on one channel, as a configuration: `courier` asks nobody, `engineer` asks. `accounts` comes after them.
-pub fn agents_on(channel: &str, accounts: &str) -> String {
-    format!(
-        "[agents.courier]\nallow = [\"{channel}:*\"]\ncross_context = \"allow\"\ndecorate = false\n\
-         [agents.engineer]\nallow = [\"{channel}:*\"]\n\
-         [approval]\nallow_software_companion = true\n{accounts}"
-    )
-}
 
 /// How long something that must happen may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(60);

@@ -22,6 +22,7 @@
 
 use std::{
     collections::BTreeSet,
+    path::Path,
     sync::{Mutex, PoisonError},
 };
 
@@ -30,6 +31,7 @@ use gatepost::store::now_ms;
 use serde_json::{Value, json};
 
 use super::{Answer, MockServer, Request, members, text};
+use crate::hub::secret;
 
 /// Its password, as it stands in an address.
 pub const PASSWORD: &str = "bluebubbles-password";
@@ -99,6 +101,15 @@ pub fn file_without_helper() -> Answer {
 /// `IMessageError` (`errors.ts@560b1e5:89-101`).
 fn thrown(words: &Words, why: &str) -> Value {
     json!({"status": 500, "message": words.ill, "error": {"type": "iMessage Error", "message": why}})
+}
+
+/// An account here, whose password is in a file of this folder.
+///
+/// # Errors
+/// The file system's.
+pub fn account(server: &MockServer, folder: &Path) -> Result<String> {
+    let password = secret(folder, "password", PASSWORD)?;
+    Ok(format!("[channels.imessage.mac]\nurl = \"{}\"\npassword = {password}\n", server.url()))
 }
 
 /// Starts one whose Private API works.

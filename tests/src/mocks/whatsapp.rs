@@ -4,15 +4,19 @@
 //! errors (<https://developers.facebook.com/docs/whatsapp/cloud-api/support/error-codes>). Meta publishes no source; the
 //! library pywa (4.5, `pywa/api.py`, `pywa/errors.py`) sends and reads the same.
 
-use std::sync::{
-    Mutex, PoisonError,
-    atomic::{AtomicU64, Ordering},
+use std::{
+    path::Path,
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::{Answer, MockServer, Request, members, text};
+use crate::hub::secret;
 
 /// The id of its number.
 pub const NUMBER: &str = "106540352242922";
@@ -49,6 +53,15 @@ const KINDS: &[(&str, u64, &[&str])] = &[
 struct Upload {
     kind: String,
     size: u64,
+}
+
+/// What an account here says of it; its token is in a file of this folder.
+///
+/// # Errors
+/// The file system's.
+pub fn account(server: &MockServer, folder: &Path) -> Result<String> {
+    let (token, url) = (secret(folder, "token", TOKEN)?, server.url());
+    Ok(format!("phone_number_id = \"{NUMBER}\"\ntoken = {token}\ngraph_url = \"{url}/v24.0\"\n"))
 }
 
 /// Starts one.

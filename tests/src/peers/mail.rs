@@ -5,6 +5,7 @@
 //! what stands before that (`anna%hub.test@mx.hub.test`), as a Postfix does by default. Nothing is taken without TLS and a password.
 
 use std::{
+    fs,
     io::{Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
     path::{Path, PathBuf},
@@ -88,6 +89,23 @@ impl Mail {
     /// Everybody's password.
     pub fn password(&self) -> &'static str {
         PASSWORD
+    }
+
+    /// An account here that sends with this password, which is put into a file of this folder.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn account(&self, folder: &Path, password: &str) -> Result<String> {
+        let file = folder.join("password");
+        fs::write(&file, password)?;
+        Ok(format!(
+            "[channels.email.home]\nhost = \"127.0.0.1\"\nport = {}\nfrom = \"The Hub <hub@hub.test>\"\n\
+             user = \"{}\"\npassword = \"file:{}\"\nca_file = \"{}\"\n",
+            self.smtp_port(),
+            self.user(),
+            file.display(),
+            self.ca_file().display()
+        ))
     }
 
     /// Submits a mail to an address in any form, as a mail program does that checks none.

@@ -3,7 +3,7 @@
 //! It keeps what it is told and gives it back through the Web API, as any client reads it
 //! (<https://docs.slack.dev/apis/web-api>). It counts neither characters nor blocks: `flavours/slack-blocks.py` does.
 
-use std::time::Duration;
+use std::{fs, path::Path, time::Duration};
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -35,6 +35,17 @@ impl Slack {
     /// It is not installed, or did not come up; the error shows the end of its log.
     pub fn start(scopes: &str) -> Result<Self> {
         ports::retrying(|| Self::start_once(scopes))
+    }
+
+    /// An account here, whose token is in a file of this folder.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn account(&self, folder: &Path) -> Result<String> {
+        let file = folder.join("token");
+        fs::write(&file, Self::BOT)?;
+        let (file, url) = (file.display(), self.base_url());
+        Ok(format!("[channels.slack.home]\ntoken = \"file:{file}\"\nbase_url = \"{url}\"\n"))
     }
 
     fn start_once(scopes: &str) -> Result<Self> {

@@ -1,4 +1,6 @@
 //! An agent that asks too often: what is over its hour is held without a card, and everybody who looks can see that.
+//!
+//! Slow: the hub looks once a minute for a card whose hour has room.
 
 use anyhow::{Result, ensure};
 use gatepost_companion::View;

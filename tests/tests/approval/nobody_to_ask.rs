@@ -43,7 +43,7 @@ fn without_a_companion_every_door_says_that_nobody_can_be_asked_why_and_until_wh
         ("receipt", json!({"id": id})),
         ("message", json!({"to": "local:ann", "message": "Hello, Ann.", "wait": 1})),
     ] {
-        let told = agent.post(&format!("/v1/tools/{tool}"), &call)?.taken()?;
+        let told = agent.tool(tool, &call)?;
         ensure!(
             text(&told, "hint").contains(NOBODY) && !text(&told, "deadline").is_empty(),
             "{tool}: {told}"

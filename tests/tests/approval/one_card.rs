@@ -2,7 +2,7 @@
 //!
 //! Installed by `tests/run --setup-only`: Telegram's parser.
 
-use std::{fs, path::Path, sync::Arc};
+use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::{
@@ -32,10 +32,7 @@ allow_software_companion = true
 "#;
 
 fn config(mock: &Mock, folder: &Path) -> Result<String> {
-    let token = folder.join("token");
-    fs::write(&token, mock.token())?;
-    let channel = format!("token = \"file:{}\"\nbase_url = \"{}\"\n", token.display(), mock.base_url());
-    Ok(format!("{CONFIG}\n[channels.telegram.home]\n{channel}"))
+    Ok(format!("{CONFIG}{}", mock.account(folder, mock.token())?))
 }
 
 /// Each receipt of a broadcast, by its target.

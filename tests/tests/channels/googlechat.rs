@@ -3,52 +3,29 @@
 //! Installed by `tests/run --setup-only`: Google's library.
 
 use gatepost::channels::envelope::Envelope;
-use std::{path::Path, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
-    channels::{Adapter, OperationRequest, OutgoingPart, Source},
-    config::Config,
-    hub::open_accounts,
-    message::operation::{Button, Extras, Operation, Poll, Press},
+    channels::OutgoingPart,
+    message::operation::{Extras, Operation, Poll},
     render,
-    store::Store,
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, client::text},
+    adapter::{extras, opened, outgoing, request_of},
+    hub::{SpawnedHub, TestHub, agents_on, client::text, secret},
     main_job,
     mocks::{Answer, MockServer, googlechat},
     peers::judge,
 };
 use serde_json::{Value, json};
-use tempfile::TempDir;
 
 const KEY: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../daemon/src/channels/googlechat/testdata/service-account.json");
 
-fn app() -> Result<(TempDir, Arc<dyn Adapter>)> {
-    let folder = tempfile::tempdir()?;
-    let store = Store::open(folder.path())?;
-    let config =
-        Config::parse(&format!("[channels.googlechat.home]\nkey = \"file:{KEY}\"\n"), Path::new("test"))?;
-    let accounts = open_accounts(&config, &store)?;
-    let adapter = accounts.pick("googlechat", None)?.1.clone();
-    Ok((folder, adapter))
-}
-
-/// What goes with a text, at its bounds.
-fn extras(adapter: &dyn Adapter) -> Result<Extras> {
-    let rules = adapter.capabilities().buttons.context("buttons")?;
-    let button = |n: usize| Button {
-        text: "x".repeat(rules.text),
-        press: if n.is_multiple_of(2) {
-            Press::Data("d".repeat(rules.data))
-        } else {
-            Press::Url("https://a.test/".into())
-        },
-    };
-    let card = json!({
+/// A card with something of everything.
+fn card() -> Value {
+    json!({
         "header": { "title": "Report", "subtitle": "June" },
         "sections": [{
             "header": "Numbers",
@@ -59,45 +36,30 @@ fn extras(adapter: &dyn Adapter) -> Result<Extras> {
                 { "divider": {} },
             ],
         }],
-    });
-    Ok(Extras {
-        buttons: (0..rules.in_all / rules.per_row)
-            .map(|_| (0..rules.per_row).map(button).collect())
-            .collect(),
-        card: Some(card),
-        ..Extras::default()
     })
 }
 
 #[tokio::test]
 async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
-    let (_folder, adapter) = app()?;
-    let all = extras(&*adapter)?;
+    let (_folder, adapter) =
+        opened("googlechat", &format!("[channels.googlechat.home]\nkey = \"file:{KEY}\"\n"))?;
+    let all = extras(&*adapter, card())?;
     let check = adapter.capabilities().cards.context("cards")?.check;
     ensure!(check(all.card.as_ref().context("a card")?).is_ok());
     let long = "A word, *another* and a [link](https://a.test/x). ".repeat(700);
     let mut wires = Vec::new();
     for part in render::render(&render::parse(&long), &adapter.flavour())? {
         let outgoing = |thread, extras| OutgoingPart {
-            address: "spaces/AAAA",
             thread,
-            reply_to: None,
-            quoted: None,
-            silent: false,
             headline: "A word",
-            source: Source::default(),
-            part: &part,
-            files: &[],
             extras,
-            index: 0,
-            of: 1,
+            ..outgoing("spaces/AAAA", &part)
         };
         wires.push(adapter.plan(&outgoing(None, &all))?.request);
         wires.push(adapter.plan(&outgoing(Some("spaces/AAAA/threads/T"), Extras::NONE))?.request);
         wires.push(adapter.plan(&outgoing(Some("tea"), Extras::NONE))?.request);
     }
     let rules = adapter.capabilities().polls.context("polls")?;
-    let part = render::render(&render::parse("**New**"), &adapter.flavour())?.remove(0);
     for operation in [
         Operation::Poll(Poll {
             question: "q".repeat(rules.question),
@@ -109,15 +71,7 @@ async fn googles_own_library_reads_every_message_that_we_make() -> Result<()> {
         Operation::Thread { name: "Plans".into(), message: None },
         Operation::Edit { message: "spaces/AAAA/messages/M".into() },
     ] {
-        let op = OperationRequest {
-            address: "spaces/AAAA",
-            thread: None,
-            reply_to: None,
-            silent: false,
-            operation: &operation,
-            part: Some(&part),
-        };
-        wires.push(adapter.plan_operation(&op, None).context("it can do that")??.request);
+        wires.push(request_of(&*adapter, "spaces/AAAA", &operation)?);
     }
     let lines = |messages: &[Value]| -> Vec<Value> {
         messages
@@ -151,13 +105,9 @@ async fn an_approved_message_reaches_the_webhook_once_and_its_secret_nobody() ->
     let google = MockServer::saying(said)?;
     let secrets = tempfile::tempdir()?;
     let address = format!("{}/v1/spaces/AAAA/messages?key=hush1&token=hush2", google.url());
-    std::fs::write(secrets.path().join("webhook"), address)?;
-    let mut fixture = TestHub::start(&format!(
-        "[agents.engineer]\nallow = [\"googlechat:*\"]\n[approval]\nallow_software_companion = true\n\
-         [channels.googlechat.home]\nwebhook = \"file:{}\"\n",
-        secrets.path().join("webhook").display()
-    ))
-    .await?;
+    let channel =
+        format!("[channels.googlechat.home]\nwebhook = {}\n", secret(secrets.path(), "webhook", &address)?);
+    let mut fixture = TestHub::start(&agents_on("googlechat", &channel)).await?;
     let agent = fixture.agent("engineer").await?;
     let held = agent
         .send(&json!({"to": "googlechat:spaces/AAAA#tea", "message": "The **oven** is on, <users/all>."}))?;

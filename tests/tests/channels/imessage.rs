@@ -20,13 +20,7 @@ use serde_json::json;
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it() -> Result<()> {
     let (server, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
-    let password = secrets.path().join("password");
-    fs::write(&password, bluebubbles::PASSWORD)?;
-    let channel = format!(
-        "[channels.imessage.mac]\nurl = \"{}\"\npassword = \"file:{}\"\n",
-        server.url(),
-        password.display()
-    );
+    let channel = bluebubbles::account(&server, secrets.path())?;
     let mut fixture = TestHub::start(&agents_on("imessage", &channel)).await?;
     let engineer = fixture.agent("engineer").await?;
     let to = "imessage:+49 151 12345679";
@@ -103,7 +97,7 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
     };
     ensure!(note.as_deref().is_some_and(is_note), "{note:?}");
 
-    fs::write(&password, "a-wrong-password")?;
+    fs::write(secrets.path().join("password"), "a-wrong-password")?;
     let refused = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?;
     ensure!(refused.status == 1 && refused.stdout.contains("401"), "{refused:?}");
     ensure!(
@@ -116,13 +110,7 @@ async fn an_approved_message_arrives_by_bluebubbles_and_all_that_is_done_to_it()
 #[tokio::test(flavor = "multi_thread")]
 async fn a_first_contact_without_the_private_api_arrives_once_though_bluebubbles_says_no() -> Result<()> {
     let (server, secrets) = (bluebubbles::start()?, tempfile::tempdir()?);
-    let password = secrets.path().join("password");
-    fs::write(&password, bluebubbles::PASSWORD)?;
-    let channel = format!(
-        "[channels.imessage.mac]\nurl = \"{}\"\npassword = \"file:{}\"\nprivate_api = false\n",
-        server.url(),
-        password.display()
-    );
+    let channel = format!("{}private_api = false\n", bluebubbles::account(&server, secrets.path())?);
     let mut fixture = TestHub::start(&agents_on("imessage", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let to = "imessage:+4915112345679";

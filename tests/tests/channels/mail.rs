@@ -3,48 +3,27 @@
 //! Installed by `tests/run --setup-only`: Postfix, Dovecot.
 
 use gatepost::channels::envelope::Envelope;
-use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, client::text},
+    hub::{SpawnedHub, TestHub, agents_on, client::text},
     main_job::{self, squeezed},
     peers::{Mail, Mime, html_check},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const AGENTS: &str = "
-[agents.engineer]
-allow = [\"email:*\"]
-
-[agents.courier]
-allow = [\"email:*\"]
-cross_context = \"allow\"
-
-[approval]
-allow_software_companion = true
-";
-
-fn channel(mail: &Mail, secrets: &TempDir, password: &str) -> Result<String> {
-    let file = secrets.path().join("password");
-    fs::write(&file, password)?;
-    Ok(format!(
-        "[channels.email.home]\nhost = \"127.0.0.1\"\nport = {}\nfrom = \"The Hub <hub@hub.test>\"\n\
-         user = \"{}\"\npassword = \"file:{}\"\nca_file = \"{}\"\n",
-        mail.smtp_port(),
-        mail.user(),
-        file.display(),
-        mail.ca_file().display()
-    ))
+fn config(mail: &Mail, secrets: &TempDir) -> Result<String> {
+    // The courier's mails say whose they are.
+    let agents = agents_on("email", "").replace("decorate = false\n", "");
+    Ok(format!("{agents}{}", mail.account(secrets.path(), mail.password())?))
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_mailbox_and_a_denied_one_does_not() -> Result<()> {
     let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
-    let mut fixture =
-        TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
+    let mut fixture = TestHub::start(&config(&mail, &secrets)?).await?;
     let agent = fixture.agent("engineer").await?;
 
     let held = agent.send(&json!({"to": "email:anna@hub.test", "message": main_job::report()}))?;
@@ -111,8 +90,7 @@ fn is_the_mail(arrived: &str, sent: &Value, wire: &Value, key: &str) -> Result<(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_refused_recipient_fails_in_the_servers_words_and_a_busy_one_is_tried_again_later() -> Result<()> {
     let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
-    let mut fixture =
-        TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
+    let mut fixture = TestHub::start(&config(&mail, &secrets)?).await?;
     let agent = fixture.agent("courier").await?;
 
     let failed = agent.send_and_wait(&json!({"to": "email:refused@hub.test", "message": "Hello?"}))?;
@@ -156,8 +134,7 @@ async fn a_refused_recipient_fails_in_the_servers_words_and_a_busy_one_is_tried_
 #[tokio::test(flavor = "multi_thread")]
 async fn an_answer_stands_in_its_thread_as_the_mailbox_has_it() -> Result<()> {
     let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
-    let mut fixture =
-        TestHub::start(&format!("{AGENTS}{}", channel(&mail, &secrets, mail.password())?)).await?;
+    let mut fixture = TestHub::start(&config(&mail, &secrets)?).await?;
     let agent = fixture.agent("courier").await?;
     let say = |more: Value| -> Result<String> {
         let mut call = json!({"to": "email:anna@hub.test"});
@@ -195,14 +172,14 @@ async fn an_answer_stands_in_its_thread_as_the_mailbox_has_it() -> Result<()> {
 fn whether_mail_can_be_sent_is_asked_from_the_shell() -> Result<()> {
     let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
     let check = |channel: &str| SpawnedHub::at_rest(tempfile::tempdir()?.into(), channel)?.cli(&["check"]);
-    let right = channel(&mail, &secrets, mail.password())?;
+    let right = mail.account(secrets.path(), mail.password())?;
     let ready = check(&right)?.well()?;
     ensure!(ready.contains("ready") && ready.contains("hub@hub.test"), "{ready}");
     let stranger: String =
         right.lines().filter(|line| !line.starts_with("ca_file")).map(|l| l.to_owned() + "\n").collect();
     let refused = check(&stranger)?;
     ensure!(refused.status == 1 && refused.stdout.contains("cannot be trusted"), "{refused:?}");
-    let refused = check(&channel(&mail, &secrets, "guess-work")?)?;
+    let refused = check(&mail.account(secrets.path(), "guess-work")?)?;
     ensure!(refused.status == 1 && refused.stdout.contains("535"), "{refused:?}");
     ensure!(refused.stdout.contains("check user and password"), "{refused:?}");
     ensure!(!refused.stdout.contains("guess-work") && !refused.stderr.contains("guess-work"), "{refused:?}");
@@ -212,11 +189,11 @@ fn whether_mail_can_be_sent_is_asked_from_the_shell() -> Result<()> {
 #[test]
 fn what_a_mail_server_would_bring_to_a_held_mailbox_is_refused_or_held() -> Result<()> {
     let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
-    let rules = AGENTS.replace(
+    let rules = config(&mail, &secrets)?.replace(
         "cross_context",
         "hold = [\"email:anna@hub.test\", \"email:bob+shop@hub.test\"]\ncross_context",
     );
-    let hub = SpawnedHub::start(&format!("{rules}{}", channel(&mail, &secrets, mail.password())?))?;
+    let hub = SpawnedHub::start(&rules)?;
     let agent = hub.agent("courier")?;
     let roundabout =
         ["anna%hub.test@mx.hub.test", "hub.test!anna@mx.hub.test", "\"anna@hub.test\"@mx.hub.test"];

@@ -3,18 +3,14 @@
 //! Installed by `tests/run --setup-only`: Synapse.
 
 use gatepost::channels::envelope::Envelope;
-use std::{fs, path::Path, sync::Arc};
+use std::{fs, sync::Arc};
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost::{
-    channels::{PartKey, RateHints},
-    config::Config,
-    hub::open_accounts,
-    store::Store,
-};
+use gatepost::channels::{PartKey, RateHints};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, client::text},
+    adapter::opened,
+    hub::{SpawnedHub, TestHub, agents_on, client::text},
     main_job,
     peers::{Account, Synapse, html_check},
 };
@@ -62,18 +58,10 @@ impl Fixture {
     }
 }
 
-const AGENTS: &str = "
-[agents.engineer]
-allow = [\"matrix:*\"]
-
-[approval]
-allow_software_companion = true
-";
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_room_once_and_a_denied_one_does_not() -> Result<()> {
     let server = Fixture::build()?;
-    let mut fixture = TestHub::start(&format!("{AGENTS}{}", server.channel("token"))).await?;
+    let mut fixture = TestHub::start(&agents_on("matrix", &server.channel("token"))).await?;
     let agent = fixture.agent("engineer").await?;
     let to = format!("matrix:{}", server.room);
 
@@ -144,11 +132,7 @@ fn arrived(
 #[tokio::test(flavor = "multi_thread")]
 async fn a_part_that_is_delivered_again_under_its_key_is_one_event() -> Result<()> {
     let server = Fixture::build()?;
-    let folder = tempfile::tempdir()?;
-    let store = Store::open(folder.path())?;
-    let config = Config::parse(&server.channel("token"), Path::new("test"))?;
-    let accounts = open_accounts(&config, &store)?;
-    let (_, adapter) = accounts.pick("matrix", None)?;
+    let (_folder, adapter) = opened("matrix", &server.channel("token"))?;
     let wire = |body: &str| json!({"room": server.room, "type": "m.room.message", "content": {"msgtype": "m.text", "body": body}});
     let (one, other) = (PartKey("1".repeat(32)), PartKey("2".repeat(32)));
     let first = adapter.read(&wire("once")).deliver(&one, &mut RateHints::default()).await?.id;
@@ -158,7 +142,6 @@ async fn a_part_that_is_delivered_again_under_its_key_is_one_event() -> Result<(
     let messages = server.messages()?;
     let ids: Vec<&str> = messages.iter().map(|event| text(event, "event_id")).collect();
     ensure!(ids == [first.as_str(), next.as_str()], "{messages:?}");
-    store.close();
 
     // Whether the account could send at all, asked from the shell.
     let ready = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &server.channel("token"))?
@@ -213,9 +196,8 @@ async fn a_server_that_is_asked_too_much_gets_every_part_once_in_order_and_no_at
 async fn a_room_that_the_account_is_not_in_fails_with_the_servers_words() -> Result<()> {
     let server = Fixture::build()?;
     let private = server.synapse.create_room(&server.anna.access_token)?;
-    let agents = AGENTS.replace("allow = ", "cross_context = \"allow\"\nallow = ");
-    let mut fixture = TestHub::start(&format!("{agents}{}", server.channel("token"))).await?;
-    let agent = fixture.agent("engineer").await?;
+    let mut fixture = TestHub::start(&agents_on("matrix", &server.channel("token"))).await?;
+    let agent = fixture.agent("courier").await?;
     let failed = agent.send_and_wait(&json!({"to": format!("matrix:{private}"), "message": "Let me in."}))?;
     ensure!(failed["state"] == "failed" && failed["code"] == "execution_failed", "{failed}");
     ensure!(text(&failed, "error").contains("M_FORBIDDEN"), "{failed}");
@@ -308,9 +290,8 @@ async fn all_that_an_agent_can_do_in_a_room_is_done_there() -> Result<()> {
 #[test]
 fn a_room_that_is_encrypted_is_refused_and_gets_nothing_in_plain_text() -> Result<()> {
     let server = Fixture::build()?;
-    let agents = AGENTS.replace("allow = ", "cross_context = \"allow\"\nallow = ");
-    let mut hub = SpawnedHub::start(&format!("{agents}{}", server.channel("token")))?;
-    let agent = hub.agent("engineer")?;
+    let mut hub = SpawnedHub::start(&agents_on("matrix", &server.channel("token")))?;
+    let agent = hub.agent("courier")?;
     let call = json!({"to": format!("matrix:{}", server.room), "message": "The door code is 4711."});
     server.synapse.encrypt(&server.bot.access_token, &server.room)?;
     let failed = agent.send_and_wait(&call)?;

@@ -3,22 +3,18 @@
 //! Installed by `tests/run --setup-only`: `emulate`, Slack's library.
 
 use gatepost::channels::envelope::Envelope;
-use std::{fs, path::Path, sync::Arc};
+use std::fs;
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::{
-    channels::{
-        Adapter, Attempt, Failure, OperationRequest, OutgoingPart, PartKey, RateHints, Redelivery, Source,
-    },
-    config::Config,
-    hub::open_accounts,
+    channels::{Attempt, Failure, OperationRequest, OutgoingPart, PartKey, RateHints, Redelivery},
     message::operation::{Button, Choice, Extras, Operation, Poll, Presence, Press, Select},
-    render::{self, Part},
-    store::Store,
+    render,
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, agents_on, client::text},
+    adapter::{opened, outgoing, part, request_of},
+    hub::{SpawnedHub, TestHub, agents_on, client::text, secret},
     main_job,
     peers::{Slack, judge},
 };
@@ -47,36 +43,6 @@ impl Fixture {
             self.secrets.path().join(token).display(),
             self.slack.base_url(),
         )
-    }
-
-    fn adapter(&self) -> Result<(TempDir, Arc<dyn Adapter>)> {
-        let folder = tempfile::tempdir()?;
-        let store = Store::open(folder.path())?;
-        let config = Config::parse(&self.channel("token"), Path::new("test"))?;
-        let accounts = open_accounts(&config, &store)?;
-        let adapter = accounts.pick("slack", None)?.1.clone();
-        Ok((folder, adapter))
-    }
-}
-
-fn part(markdown: &str, adapter: &dyn Adapter) -> Result<Part> {
-    Ok(render::render(&render::parse(markdown), &adapter.flavour())?.remove(0))
-}
-
-fn outgoing<'a>(address: &'a str, part: &'a Part) -> OutgoingPart<'a> {
-    OutgoingPart {
-        address,
-        thread: None,
-        reply_to: None,
-        quoted: None,
-        silent: false,
-        headline: "",
-        source: Source::default(),
-        part,
-        files: &[],
-        extras: Extras::NONE,
-        index: 0,
-        of: 1,
     }
 }
 
@@ -156,7 +122,7 @@ async fn a_file_arrives_whole_with_its_caption() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<()> {
     let server = Fixture::build(Slack::SCOPES)?;
-    let (_folder, adapter) = server.adapter()?;
+    let (_folder, adapter) = opened("slack", &server.channel("token"))?;
     let kitchen = server.kitchen.as_str();
     let hello = part("Hello", &*adapter)?;
     let id = adapter
@@ -164,18 +130,7 @@ async fn everything_that_is_done_to_a_message_is_done_once_and_seen() -> Result<
         .deliver(&key(), &mut RateHints::default())
         .await?
         .id;
-    let new = part("**New**", &*adapter)?;
-    let op = |operation: Operation| {
-        let op = OperationRequest {
-            address: kitchen,
-            thread: None,
-            reply_to: None,
-            silent: false,
-            operation: &operation,
-            part: Some(&new),
-        };
-        anyhow::Ok(adapter.plan_operation(&op, None).context("it can do that")??.request)
-    };
+    let op = |operation: Operation| request_of(&*adapter, kitchen, &operation);
     let message = || id.clone();
     let look = || -> Result<Value> { Ok(server.slack.thread(kitchen, &id)?.remove(0)) };
     let react = |remove| Operation::React { message: message(), emoji: "👍".into(), remove };
@@ -279,7 +234,7 @@ async fn an_agent_does_all_of_it_by_the_one_tool() -> Result<()> {
 async fn a_message_whose_answer_was_lost_is_found_in_a_channel_a_thread_and_a_direct_conversation()
 -> Result<()> {
     let server = Fixture::build(Slack::SCOPES)?;
-    let (_folder, adapter) = server.adapter()?;
+    let (_folder, adapter) = opened("slack", &server.channel("token"))?;
     let hello = part("Hello", &*adapter)?;
     let anna = server.slack.user("anna")?;
     let root = adapter
@@ -369,13 +324,9 @@ fn extras() -> Extras {
 
 #[tokio::test]
 async fn slacks_own_models_take_every_block_that_we_make_and_refuse_what_we_refuse() -> Result<()> {
-    let folder = tempfile::tempdir()?;
-    let store = Store::open(folder.path())?;
-    fs::write(folder.path().join("token"), Slack::BOT)?;
-    let config =
-        format!("[channels.slack.home]\ntoken = \"file:{}\"\n", folder.path().join("token").display());
-    let accounts = open_accounts(&Config::parse(&config, Path::new("test"))?, &store)?;
-    let adapter = accounts.pick("slack", None)?.1.clone();
+    let secrets = tempfile::tempdir()?;
+    let token = secret(secrets.path(), "token", Slack::BOT)?;
+    let (_folder, adapter) = opened("slack", &format!("[channels.slack.home]\ntoken = {token}\n"))?;
     let all = extras();
     let rules = adapter.capabilities().cards.context("cards")?;
     ensure!((rules.check)(all.card.as_ref().context("a card")?).is_ok());

@@ -6,8 +6,6 @@
 use gatepost::channels::envelope::Envelope;
 use std::{
     fs,
-    path::Path,
-    sync::Arc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -17,19 +15,17 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use gatepost::{
-    channels::{Adapter, Failure, OperationRequest, OutgoingPart, PartKey, RateHints, Source},
-    config::Config,
-    hub::open_accounts,
+    channels::{Failure, OutgoingPart, PartKey, RateHints},
     message::{
         new_part_key,
-        operation::{Button, Extras, Operation, Poll, Press},
+        operation::{Operation, Poll},
     },
     render,
-    store::Store,
 };
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{TestHub, agents_on, client::text, eventually},
+    adapter::{extras, opened, outgoing, request_of},
+    hub::{TestHub, agents_on, client::text, eventually, secret},
     main_job,
     mocks::MockServer,
     peers::{Playground, cards_check},
@@ -68,28 +64,6 @@ impl Fixture {
     }
 }
 
-/// An account of Teams by its configuration, which is opened and connects to nothing.
-fn opened(channel: &str) -> Result<(TempDir, Arc<dyn Adapter>)> {
-    let folder = tempfile::tempdir()?;
-    let store = Store::open(folder.path())?;
-    let accounts = open_accounts(&Config::parse(channel, Path::new("test"))?, &store)?;
-    let adapter = accounts.pick("teams", None)?.1.clone();
-    Ok((folder, adapter))
-}
-
-fn op(adapter: &dyn Adapter, address: &str, operation: &Operation) -> Result<Value> {
-    let new = render::render(&render::parse("**New**"), &adapter.flavour())?.remove(0);
-    let op = OperationRequest {
-        address,
-        thread: None,
-        reply_to: None,
-        silent: false,
-        operation,
-        part: Some(&new),
-    };
-    anyhow::Ok(adapter.plan_operation(&op, None).context("it can do that")??.request)
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there() -> Result<()> {
     let server = Fixture::build()?;
@@ -106,10 +80,10 @@ async fn an_approved_message_reaches_the_conversation_and_can_be_changed_there()
     ensure!(!id.is_empty() && !id.starts_with("accepted"), "{sent}");
 
     // It is there: what is there can be changed, and nothing else.
-    let (_folder, adapter) = opened(&server.channel())?;
+    let (_folder, adapter) = opened("teams", &server.channel())?;
     let key = || PartKey(new_part_key());
     let edit = |message: &str| {
-        op(&*adapter, server.playground.personal(), &Operation::Edit { message: message.into() })
+        request_of(&*adapter, server.playground.personal(), &Operation::Edit { message: message.into() })
     };
     for _ in 0..2 {
         ensure!(adapter.read(&edit(&id)?).deliver(&key(), &mut RateHints::default()).await?.id == id);
@@ -165,9 +139,8 @@ async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -
     let workflow = MockServer::saying(json!({}))?;
     let secrets = tempfile::tempdir()?;
     let address = format!("{}/workflows/1/invoke?api-version=1&sig=hush-sig", workflow.url());
-    fs::write(secrets.path().join("webhook"), address)?;
     let channel =
-        format!("[channels.teams.home]\nwebhook = \"file:{}\"\n", secrets.path().join("webhook").display());
+        format!("[channels.teams.home]\nwebhook = {}\n", secret(secrets.path(), "webhook", &address)?);
     let mut fixture = TestHub::start(&agents_on("teams", &channel)).await?;
     let agent = fixture.agent("engineer").await?;
     let held = agent.send(&json!({"to": "teams:webhook", "message": "The **oven** is on."}))?;
@@ -191,18 +164,9 @@ async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -
     fixture.audit_is_whole().await
 }
 
-/// What goes with a text, at its bounds.
-fn extras(adapter: &dyn Adapter) -> Result<Extras> {
-    let rules = adapter.capabilities().buttons.context("buttons")?;
-    let button = |n: usize| Button {
-        text: "x".repeat(rules.text),
-        press: if n.is_multiple_of(2) && rules.data > 0 {
-            Press::Data("d".repeat(rules.data))
-        } else {
-            Press::Url("https://a.test/".into())
-        },
-    };
-    let card = json!({
+/// A card with something of everything.
+fn card() -> Value {
+    json!({
         "type": "AdaptiveCard",
         "version": "1.4",
         "body": [
@@ -214,12 +178,6 @@ fn extras(adapter: &dyn Adapter) -> Result<Extras> {
             { "type": "Input.Text", "id": "why", "placeholder": "Why?" },
         ],
         "actions": [{ "type": "Action.Submit", "title": "Send", "data": { "x": 1 } }],
-    });
-    let row = |_| (0..rules.per_row).map(button).collect();
-    Ok(Extras {
-        buttons: (0..rules.in_all / rules.per_row).map(row).collect(),
-        card: Some(card),
-        ..Extras::default()
     })
 }
 
@@ -227,32 +185,16 @@ fn extras(adapter: &dyn Adapter) -> Result<Extras> {
 async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_the_connector() -> Result<()>
 {
     let server = Fixture::build()?;
-    let (_folder, adapter) = opened(&server.channel())?;
+    let (_folder, adapter) = opened("teams", &server.channel())?;
     let personal = server.playground.personal();
-    let all = extras(&*adapter)?;
+    let all = extras(&*adapter, card())?;
     let check = adapter.capabilities().cards.context("cards")?.check;
     ensure!((check)(all.card.as_ref().context("a card")?) == Ok(()));
     let mut wires = Vec::new();
     let long = "A word, *another* and a [link](https://a.test/x). ".repeat(200);
     for part in render::render(&render::parse(&long), &adapter.flavour())? {
-        wires.push(
-            adapter
-                .plan(&OutgoingPart {
-                    address: personal,
-                    thread: None,
-                    reply_to: None,
-                    quoted: None,
-                    silent: false,
-                    headline: "A word",
-                    source: Source::default(),
-                    part: &part,
-                    files: &[],
-                    extras: &all,
-                    index: 0,
-                    of: 1,
-                })?
-                .request,
-        );
+        let outgoing = OutgoingPart { headline: "A word", extras: &all, ..outgoing(personal, &part) };
+        wires.push(adapter.plan(&outgoing)?.request);
     }
     let rules = adapter.capabilities().polls.context("polls")?;
     for multiple in [false, true] {
@@ -263,7 +205,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
             seconds: None,
             anonymous: None,
         };
-        wires.push(op(&*adapter, personal, &Operation::Poll(poll))?);
+        wires.push(request_of(&*adapter, personal, &Operation::Poll(poll))?);
     }
     let cards: Vec<Value> =
         wires.iter().map(|wire| wire["activity"]["attachments"][0]["content"].clone()).collect();
@@ -381,12 +323,10 @@ async fn an_approved_document_is_handed_over_to_who_accepts_it_and_nobody_else_c
     const PDF: &[u8] = b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\n";
     let pair = connector()?;
     let (server, secrets) = (microsoft(&pair)?, tempfile::tempdir()?);
-    fs::write(secrets.path().join("secret"), "hush~secret")?;
-    let url = server.url();
+    let (url, secret) = (server.url(), secret(secrets.path(), "secret", "hush~secret")?);
     let account = format!(
-        "[channels.teams.home]\napp_id = \"app-1\"\ntenant = \"my-tenant\"\nsecret = \"file:{}\"\n\
-         service_url = \"{url}/teams\"\nlogin_url = \"{url}\"\nopenid_url = \"{url}/openid\"\n",
-        secrets.path().join("secret").display()
+        "[channels.teams.home]\napp_id = \"app-1\"\ntenant = \"my-tenant\"\nsecret = {secret}\n\
+         service_url = \"{url}/teams\"\nlogin_url = \"{url}\"\nopenid_url = \"{url}/openid\"\n"
     );
     let mut fixture = TestHub::start(&agents_on("teams", &account)).await?;
     fixture.approve_unseen_files();

@@ -3,7 +3,7 @@
 //! Installed by `tests/run --setup-only`: Telegram's parser.
 
 use gatepost::channels::envelope::Envelope;
-use std::{fs, sync::Arc};
+use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -13,6 +13,7 @@ use gatepost_tests::{
     hub::{
         Client, SpawnedHub, TestHub, agents_on,
         client::{id_of, text},
+        secret,
     },
     main_job,
     mocks::MockServer,
@@ -279,11 +280,8 @@ fn a_house_behind_a_proxy_reaches_its_platforms_through_it() -> Result<()> {
     let answer =
         json!({"ok": true, "result": {"message_id": 7, "chat": {"id": 777, "type": "private"}, "date": 0}});
     let proxy = MockServer::open(move |_| (200, answer.clone()))?;
-    fs::write(folder.path().join("token"), "77:secret")?;
-    let channel = format!(
-        "[channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"http://telegram.test\"\n",
-        folder.path().join("token").display()
-    );
+    let token = secret(folder.path(), "token", "77:secret")?;
+    let channel = format!("[channels.telegram.home]\ntoken = {token}\nbase_url = \"http://telegram.test\"\n");
     let mut hub = SpawnedHub::at_rest(Arc::clone(&folder), &agents_on("telegram", &channel))?;
     hub.reaches_out_by(&proxy.url());
     hub.run()?;

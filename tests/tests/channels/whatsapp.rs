@@ -8,33 +8,11 @@ use std::fs;
 use anyhow::{Result, ensure};
 use gatepost_link::{Digest, decision::Verdict, document::Document};
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, agents_on, client::text},
+    hub::{SpawnedHub, TestHub, agents_on, client::text, secret},
     main_job,
     mocks::{Answer, MockServer, evolution, whatsapp},
 };
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-fn cloud(server: &MockServer, secrets: &TempDir) -> Result<String> {
-    let token = secrets.path().join("token");
-    fs::write(&token, whatsapp::TOKEN)?;
-    Ok(format!(
-        "phone_number_id = \"{}\"\ntoken = \"file:{}\"\ngraph_url = \"{}/v24.0\"\n",
-        whatsapp::NUMBER,
-        token.display(),
-        server.url()
-    ))
-}
-
-fn evolution(server: &MockServer, secrets: &TempDir) -> Result<String> {
-    let key = secrets.path().join("key");
-    fs::write(&key, evolution::KEY)?;
-    Ok(format!(
-        "evolution_url = \"{}\"\ninstance = \"home\"\napi_key = \"file:{}\"\n",
-        server.url(),
-        key.display()
-    ))
-}
 
 /// What was sent, without questions.
 fn messages(server: &MockServer) -> Vec<Value> {
@@ -55,8 +33,11 @@ accounts = { whatsapp = \"home\" }
 [agents.either]
 allow = [\"whatsapp:*\"]
 ";
-    let business = format!("[channels.whatsapp.business]\n{}", cloud(&server, &secrets)?);
-    let home = format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
+    let business = format!("[channels.whatsapp.business]\n{}", whatsapp::account(&server, secrets.path())?);
+    let home = format!(
+        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
+        evolution::account(&server, secrets.path())?
+    );
     let mut fixture = TestHub::start(&format!("{agents}{business}{home}")).await?;
     // Cards of buttons are Meta's, and only the other takes a message back.
     for (name, buttons, deletes, accounts) in
@@ -84,7 +65,7 @@ allow = [\"whatsapp:*\"]
 #[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_by_the_cloud_api_as_it_was_shown() -> Result<()> {
     let (server, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
-    let channel = format!("[channels.whatsapp.home]\n{}", cloud(&server, &secrets)?);
+    let channel = format!("[channels.whatsapp.home]\n{}", whatsapp::account(&server, secrets.path())?);
     let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("engineer").await?;
     let to = "whatsapp:+49 151 12345679";
@@ -111,7 +92,10 @@ async fn an_approved_message_arrives_by_the_cloud_api_as_it_was_shown() -> Resul
 #[tokio::test(flavor = "multi_thread")]
 async fn the_cloud_api_takes_files_replies_buttons_and_reactions_and_its_refusals_are_told() -> Result<()> {
     let (server, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
-    let channel = format!("[channels.whatsapp.home]\n{}template = \"update\"\n", cloud(&server, &secrets)?);
+    let channel = format!(
+        "[channels.whatsapp.home]\n{}template = \"update\"\n",
+        whatsapp::account(&server, secrets.path())?
+    );
     let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let to = "whatsapp:4915112345679";
@@ -182,8 +166,10 @@ async fn the_cloud_api_takes_files_replies_buttons_and_reactions_and_its_refusal
 #[tokio::test(flavor = "multi_thread")]
 async fn an_evolution_api_takes_groups_files_polls_and_removals() -> Result<()> {
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel =
-        format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
+    let channel = format!(
+        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
+        evolution::account(&server, secrets.path())?
+    );
     let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let to = "whatsapp:120363012345678901@g.us";
@@ -228,8 +214,10 @@ fn kept(server: &MockServer, jid: &str) -> Result<Vec<Value>> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_brazilian_number_is_found_again_at_an_evolution_api_also_after_a_restart() -> Result<()> {
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel =
-        format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
+    let channel = format!(
+        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
+        evolution::account(&server, secrets.path())?
+    );
     let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     // WhatsApp knows it without the 9.
@@ -261,8 +249,10 @@ async fn a_brazilian_number_is_found_again_at_an_evolution_api_also_after_a_rest
 #[tokio::test(flavor = "multi_thread")]
 async fn an_evolution_api_gets_large_files_whole_and_each_under_a_name_that_says_its_type() -> Result<()> {
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel =
-        format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
+    let channel = format!(
+        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
+        evolution::account(&server, secrets.path())?
+    );
     let out = tempfile::tempdir()?;
     let from = format!("[agents.courier]\nattach_from = \"{}\"\n", out.path().display());
     let agents = agents_on("whatsapp", "").replace("[agents.courier]\n", &from);
@@ -291,8 +281,10 @@ async fn an_evolution_api_gets_large_files_whole_and_each_under_a_name_that_says
 #[tokio::test(flavor = "multi_thread")]
 async fn what_passes_at_an_evolution_api_is_tried_again_and_what_was_sent_is_not() -> Result<()> {
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel =
-        format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
+    let channel = format!(
+        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
+        evolution::account(&server, secrets.path())?
+    );
     let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let group = "whatsapp:120363012345678901@g.us";
@@ -323,8 +315,10 @@ async fn what_passes_at_an_evolution_api_is_tried_again_and_what_was_sent_is_not
 async fn the_words_of_a_voice_do_not_go_after_one_that_an_evolution_api_sent_and_could_not_turn_into_text()
 -> Result<()> {
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel =
-        format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{}", evolution(&server, &secrets)?);
+    let channel = format!(
+        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
+        evolution::account(&server, secrets.path())?
+    );
     let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     let group = "120363012345678901@g.us";
@@ -352,7 +346,7 @@ fn spoken_again(group: &str) -> Value {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_person_behind_a_user_name_is_written_to_and_held_as_an_identity_of_its_own() -> Result<()> {
     let (server, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
-    let channel = format!("[channels.whatsapp.home]\n{}", cloud(&server, &secrets)?);
+    let channel = format!("[channels.whatsapp.home]\n{}", whatsapp::account(&server, secrets.path())?);
     let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let (user, agent) = ("US.13491208655302741918", fixture.agent("courier").await?);
     let sent = agent.send_and_wait(&json!({"to": format!("whatsapp:{user}"), "message": "Hello."}))?;
@@ -374,8 +368,8 @@ async fn a_hybrid_account_goes_on_by_the_second_way_when_the_first_is_refused() 
     let (first, second, secrets) = (whatsapp::start()?, evolution::start()?, tempfile::tempdir()?);
     let channel = format!(
         "[channels.whatsapp.home]\nkind = \"hybrid\"\n{}{}",
-        cloud(&first, &secrets)?,
-        evolution(&second, &secrets)?
+        whatsapp::account(&first, secrets.path())?,
+        evolution::account(&second, secrets.path())?
     );
     let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
@@ -415,13 +409,12 @@ fn signed(secret: &str, body: &str) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_nobody_knew_whatsapp_tells_later_and_nobody_else_does() -> Result<()> {
     let (server, secrets) = (whatsapp::start()?, tempfile::tempdir()?);
-    let secret = |name: &str| -> Result<String> {
-        let path = secrets.path().join(name);
-        fs::write(&path, format!("the {name}"))?;
-        Ok(format!("{name} = \"file:{}\"\n", path.display()))
-    };
-    let told = format!("{}{}", secret("app_secret")?, secret("verify_token")?);
-    let channel = format!("[channels.whatsapp.home]\n{}{told}", cloud(&server, &secrets)?);
+    let (app, verify) = (
+        secret(secrets.path(), "app", "the app_secret")?,
+        secret(secrets.path(), "verify", "the verify_token")?,
+    );
+    let told = format!("app_secret = {app}\nverify_token = {verify}\n");
+    let channel = format!("[channels.whatsapp.home]\n{}{told}", whatsapp::account(&server, secrets.path())?);
     let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
     let agent = fixture.agent("courier").await?;
     server.next([Answer::Lost]);

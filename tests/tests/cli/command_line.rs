@@ -7,21 +7,14 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Ended, SpawnedHub, client::text, gatepost, gatepost_to_a_full_disk};
+use gatepost_tests::hub::{
+    Ended, INBOX, SpawnedHub, asks, client::text, free, gatepost, gatepost_to_a_full_disk,
+};
 use serde_json::{Value, json};
 
-const CONFIG: &str = r#"
-[agents.shell]
-allow = ["local:*"]
-cross_context = "allow"
-decorate = false
-
-[agents.engineer]
-allow = ["local:*"]
-
-[channels.local.home]
-limit = 200
-"#;
+fn config() -> String {
+    format!("{}{}{INBOX}limit = 200\n", free("shell", &["local:*"]), asks("engineer", &["local:*"]))
+}
 
 /// Checks a command that must not do well: its status, a word of what it says, and that it prints no result.
 fn fails(ended: &Ended, status: i32, says: &str) -> Result<()> {
@@ -37,7 +30,7 @@ fn texts(parts: &[Value]) -> Vec<&str> {
 
 #[test]
 fn a_token_is_shown_once_and_kept_nowhere_with_a_hub_and_without() -> Result<()> {
-    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), CONFIG)?;
+    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &config())?;
     for running in [false, true] {
         if running {
             hub.run()?;
@@ -97,7 +90,7 @@ fn a_token_is_shown_once_and_kept_nowhere_with_a_hub_and_without() -> Result<()>
 
 #[test]
 fn messages_go_out_from_the_shell_and_can_be_looked_at() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     let sent = hub
         .cli(&[
             "send",
@@ -190,7 +183,7 @@ fn messages_go_out_from_the_shell_and_can_be_looked_at() -> Result<()> {
 
 #[test]
 fn an_agent_answers_what_was_said_at_the_shell() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("engineer")?;
     let said =
         hub.cli(&["local", "say", "--agent", "engineer", "--as", "ann", "How did the night go?"])?.well()?;
@@ -209,7 +202,7 @@ fn an_agent_answers_what_was_said_at_the_shell() -> Result<()> {
 
 #[test]
 fn without_a_hub_a_command_says_how_to_start_one() -> Result<()> {
-    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), CONFIG)?;
+    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &config())?;
     fails(&hub.cli(&["send", "--as-operator", "--to", "local:team", "Hello"])?, 4, "gatepost run")?;
     hub.run()?;
     hub.terminate()?;
@@ -317,7 +310,7 @@ fn a_purge_says_the_same_in_its_help_and_its_error() -> Result<()> {
     ensure!(help.contains(wanted), "{help}");
     let error = gatepost(&["queue", "purge"], b"", &[])?;
     fails(&error, 2, "<ID|--state <STATE>|--older-than <TIME>>")?;
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     for state in ["held", "lost"] {
         let refused = hub.cli(&["queue", "purge", "--state", state])?;
         fails(&refused, 2, "possible values: sent, ")?;
@@ -348,7 +341,7 @@ fn every_time_in_a_listing_is_written_in_one_way() -> Result<()> {
             _ => {}
         }
     }
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("engineer")?;
     let report = json!({"agent": "engineer", "channel": "local", "peer": "ann", "text": "How is it?"});
     let operator = hub.operator()?;
@@ -513,7 +506,7 @@ fn the_usage_of_settle_says_that_one_of_two_options_is_needed() -> Result<()> {
 
 #[test]
 fn a_token_that_nobody_could_see_is_taken_back() -> Result<()> {
-    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), CONFIG)?;
+    let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &config())?;
     let config = hub.config();
     let config = config.to_str().context("UTF-8")?.to_owned();
     for running in [false, true] {
@@ -533,7 +526,7 @@ fn a_token_that_nobody_could_see_is_taken_back() -> Result<()> {
 
 #[test]
 fn what_steers_a_terminal_is_shown_as_its_number() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     let sly = "pay \u{1b}[2Jann\u{202e}gnp.exe\u{2066} שלום";
     let sent = ["send", "--as-operator", "--to", "local:team", "--wait", "60", "--json", "-"];
     let receipt = hub.cli_with(&sent, sly.as_bytes(), &[])?.json()?;

@@ -7,22 +7,14 @@ use std::process::{Command, Output, Stdio};
 
 use anyhow::{Result, ensure};
 use gatepost_tests::{
-    hub::{Ended, SpawnedHub, client::text, program},
+    hub::{Ended, INBOX, SpawnedHub, asks, client::text, free, program},
     peers::{McpClient, python},
 };
 use serde_json::{Value, json};
 
-const CONFIG: &str = r#"
-[agents.engineer]
-allow = ["local:team"]
-
-[agents.shell]
-allow = ["local:*"]
-cross_context = "allow"
-decorate = false
-
-[channels.local.home]
-"#;
+fn config() -> String {
+    format!("{}{}{INBOX}", asks("engineer", &["local:team"]), free("shell", &["local:*"]))
+}
 
 const HINT: &str = "gatepost agent add NAME";
 
@@ -39,7 +31,7 @@ fn nothing_was_taken(hub: &SpawnedHub) -> Result<()> {
 
 #[test]
 fn a_program_beside_the_operators_token_does_not_send_with_it() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     let call = call().to_string();
     for (command, input) in [
         (&["mcp"][..], ""),
@@ -58,7 +50,7 @@ fn a_program_beside_the_operators_token_does_not_send_with_it() -> Result<()> {
 
 #[test]
 fn a_terminal_alone_makes_nobody_the_operator() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     // A terminal of its own, in which nobody types: many programs that run agents give them one.
     let spawn = "import os, pty, sys; sys.exit(os.waitstatus_to_exitcode(pty.spawn(sys.argv[1:])))";
     let at_a_terminal = |more: &[&str]| -> Result<Output> {
@@ -85,7 +77,7 @@ fn a_terminal_alone_makes_nobody_the_operator() -> Result<()> {
 
 #[test]
 fn an_operators_token_calls_tools_only_on_purpose() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     let operator = hub.operator()?;
     let call = call().to_string();
     let post = |path: &str, headers: &[(&str, &str)]| operator.raw("POST", path, headers, call.as_bytes());
@@ -116,7 +108,7 @@ fn an_operators_token_calls_tools_only_on_purpose() -> Result<()> {
 
 #[test]
 fn every_client_is_told_who_it_is() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("engineer")?;
     let whoami = agent.get("/v1/whoami")?.taken()?;
     ensure!(whoami["agent"] == "engineer" && whoami["role"] == "agent", "{whoami}");
@@ -141,7 +133,7 @@ fn every_client_is_told_who_it_is() -> Result<()> {
 
 #[test]
 fn a_wrong_token_a_dead_hub_and_an_ended_session_are_told_as_what_they_are() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config())?;
     let agent = hub.agent("engineer")?;
     let wrong = [("GATEPOST_HUB", agent.base()), ("GATEPOST_TOKEN", "gp_00")];
     let told = McpClient::starting(program()?, &wrong)?.step(&json!({"instructions": true}))?;

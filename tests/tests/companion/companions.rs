@@ -14,47 +14,33 @@ use gatepost_tests::{
 };
 use serde_json::{Value, json};
 
-/// The companion of this name, as `gatepost companion list` shows it.
-fn listed(fixture: &TestHub, name: &str) -> Result<Value> {
-    let all = fixture.cli(&["companion", "list", "--json"])?.json()?;
-    let found = all.as_array().context("a list")?.iter().find(|one| text(one, "name") == name);
-    found.cloned().with_context(|| format!("{name} is not in {all}"))
-}
-
-/// The same once it is here, or not.
-fn listed_when(fixture: &TestHub, name: &str, online: bool) -> Result<Value> {
-    eventually("the list says whether it is here", || {
-        Ok(Some(listed(fixture, name)?).filter(|one| one["online"] == online))
-    })
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn the_list_says_who_is_here_and_when_they_decided() -> Result<()> {
     let mut fixture = TestHub::start(CONFIG).await?;
     let agent = fixture.agent("engineer").await?;
     let mut hall = fixture.join("the hall, upstairs").await?;
-    let here = listed_when(&fixture, "the hall, upstairs", true)?;
+    let here = fixture.listed_when("the hall, upstairs", |one| one["online"] == true)?;
     ensure!(text(&here, "key").len() == 16 && here["kind"] == "software" && here["counter"] == 0, "{here}");
     ensure!(here["decided_at"] == Value::Null && here["revoked_at"] == Value::Null, "{here}");
     ensure!(text(&here, "seen_at") >= text(&here, "added_at"), "{here}");
 
     agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
     hall.decide(Verdict::Approve).await?;
-    let decided = listed(&fixture, "the hall, upstairs")?;
+    let decided = fixture.listed("the hall, upstairs")?;
     ensure!(text(&decided, "decided_at") >= text(&here, "seen_at") && decided["counter"] != 0, "{decided}");
 
     // Its last will is heard.
     hall.switch_off();
-    let gone = listed_when(&fixture, "the hall, upstairs", false)?;
+    let gone = fixture.listed_when("the hall, upstairs", |one| one["online"] == false)?;
     ensure!(text(&gone, "seen_at") >= text(&decided, "decided_at"), "{gone}");
     fixture.connect(&mut hall)?;
-    listed_when(&fixture, "the hall, upstairs", true)?;
+    fixture.listed_when("the hall, upstairs", |one| one["online"] == true)?;
     hall.switch_off();
-    listed_when(&fixture, "the hall, upstairs", false)?;
+    fixture.listed_when("the hall, upstairs", |one| one["online"] == false)?;
     fixture.restart().await?;
     let table = fixture.cli(&["companion", "list"])?.well()?;
     let row = table.lines().find(|line| line.starts_with("the hall")).context("a row")?;
-    ensure!(text(&listed(&fixture, "the hall, upstairs")?, "seen_at") >= text(&gone, "seen_at"), "{table}");
+    ensure!(text(&fixture.listed("the hall, upstairs")?, "seen_at") >= text(&gone, "seen_at"), "{table}");
     ensure!(row.contains("software  offline  20") && !table.contains("  revoked"), "{table}");
     ensure!(
         table.lines().next().is_some_and(|head| head.contains("NAME") && head.contains("COUNTER")),
@@ -99,12 +85,12 @@ async fn a_revoked_companion_loses_its_card_at_once_and_its_decision_is_refused(
     let held = agent.send(&json!({"to": "local:team", "message": "Hello."}))?;
     hall.screen("the card", |screen| matches!(screen.view, View::Card(_)))?;
     let listener = fixture.eavesdropper_on(hall.device())?;
-    let short = text(&listed(&fixture, "hall")?, "key").to_owned();
+    let short = text(&fixture.listed("hall")?, "key").to_owned();
 
     let revoked = fixture.cli(&["companion", "revoke", &short])?;
     ensure!(revoked.status == 0 && revoked.stderr.contains("may not decide any more"), "{revoked:?}");
     hall.screen("the companion has forgotten the hub", |screen| screen.view == View::Unpaired)?;
-    let gone = listed(&fixture, "hall")?;
+    let gone = fixture.listed("hall")?;
     ensure!(gone["online"] == false && gone["revoked_at"].is_string(), "{gone}");
     let lines = fixture.audit("device.revoked")?;
     ensure!(lines.len() == 1 && lines[0].actor == "operator:operator", "{lines:?}");
@@ -130,7 +116,7 @@ async fn a_revoked_companion_loses_its_card_at_once_and_its_decision_is_refused(
     ensure!(twice.status == 1 && twice.stderr.contains("was revoked already"), "{twice:?}");
     // Its name is free, and its key is not.
     let again = fixture.join("hall").await?;
-    listed_when(&fixture, "hall", true)?;
+    fixture.listed_when("hall", |one| one["online"] == true)?;
     drop(again);
     let table = fixture.cli(&["companion", "list"])?.well()?;
     ensure!(

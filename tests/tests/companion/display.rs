@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
 use gatepost_companion::{Button, Edge, NotShown, Screen, View, buttons};
 use gatepost_tests::{
-    hub::{Client, TestHub, client::text, eventually},
+    hub::{Client, TestHub, client::text},
     main_job::{CONFIG, report},
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::sync::watch;
 
 /// A terminal in a test's hands: draws every screen, and says that it is shown while it is there.
@@ -44,14 +44,6 @@ async fn presses_blindly(fixture: &TestHub) -> Result<()> {
     press(fixture, Button::Approve, buttons::HOLD + 500).await
 }
 
-fn able(fixture: &TestHub, able: bool) -> Result<Value> {
-    eventually("the list says whether somebody can be asked", || {
-        let all = fixture.cli(&["companion", "list", "--json"])?.json()?;
-        let one = all.as_array().and_then(|all| all.first()).cloned().context("it is listed")?;
-        Ok(Some(one).filter(|one| one["online"] == true && one["able"] == able))
-    })
-}
-
 /// A hub whose companion's screens are drawn by a terminal that is not there yet, and its agent.
 async fn fixture() -> Result<(TestHub, Client, watch::Sender<bool>)> {
     let mut fixture = TestHub::start(CONFIG).await?;
@@ -65,11 +57,10 @@ async fn fixture() -> Result<(TestHub, Client, watch::Sender<bool>)> {
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_terminal_did_not_take_is_not_approved_and_the_hub_says_so() -> Result<()> {
     let (fixture, agent, terminal) = fixture().await?;
-    let unable = able(&fixture, false)?;
+    let unable = fixture.listed_as_able("test", false)?;
     ensure!(text(&unable, "unable_because").contains("display"), "{unable}");
     ensure!(fixture.cli(&["companion", "list"])?.well()?.contains("no display"));
-    let figures = fixture.operator()?.get("/metrics")?;
-    ensure!(figures.body.as_str().is_some_and(|all| all.contains("\ngatepost_companions_able 0\n")));
+    ensure!(fixture.operator()?.figure("gatepost_companions_able")? == Some(0.0));
 
     let held = agent.send(&json!({"to": "local:team", "message": report()}))?;
     let id = text(&held, "id");
@@ -81,7 +72,7 @@ async fn what_the_terminal_did_not_take_is_not_approved_and_the_hub_says_so() ->
 
     // It is there, and every page is shown; it goes before the hold, and in the hold.
     terminal.send(true)?;
-    able(&fixture, true)?;
+    fixture.listed_as_able("test", true)?;
     let mut page = 0;
     while let View::Card(card) = fixture.screen("a page", |screen| matches!(screen.view, View::Card(_)))?.view
     {

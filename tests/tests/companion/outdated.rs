@@ -15,15 +15,9 @@ use gatepost_tests::{
     hub::{Client, Impostor, TestHub, client::text, database, eventually},
     main_job::CONFIG,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 
 const OLD: &str = "firmware is too old";
-
-fn listed(fixture: &TestHub, name: &str) -> Result<Value> {
-    let all = fixture.cli(&["companion", "list", "--json"])?.json()?;
-    let found = all.as_array().context("a list")?.iter().find(|one| text(one, "name") == name);
-    found.cloned().with_context(|| format!("{name} is not in {all}"))
-}
 
 /// A hub whose one companion has older firmware: its keys, and the firmware as it runs.
 async fn fixture() -> Result<(TestHub, Client, Keys, Impostor)> {
@@ -31,7 +25,7 @@ async fn fixture() -> Result<(TestHub, Client, Keys, Impostor)> {
     fixture.switch_off();
     let agent = fixture.agent("engineer").await?;
     let (keys, old) = fixture.join_outdated("attic", OLDEST).await?;
-    eventually("it is listed", || Ok(Some(listed(&fixture, "attic")?).filter(|one| one["online"] == true)))?;
+    fixture.listed_when("attic", |one| one["online"] == true)?;
     Ok((fixture, agent, keys, old))
 }
 
@@ -82,12 +76,11 @@ async fn what_older_firmware_approves_blindly_is_not_sent_and_everybody_is_told_
     ensure!(refused.detail["why"].as_str().is_some_and(|why| why.contains(OLD)), "{refused:?}");
     ensure!(agent.message(id)?["state"] == "held" && fixture.arrived("team")?.is_empty());
 
-    let attic = listed(&fixture, "attic")?;
+    let attic = fixture.listed("attic")?;
     ensure!(attic["able"] == false && text(&attic, "unable_because").contains(OLD), "{attic}");
     let table = fixture.cli(&["companion", "list"])?.well()?;
     ensure!(table.lines().any(|row| row.starts_with("attic") && row.contains("too old")), "{table}");
-    let figures = fixture.operator()?.get("/metrics")?;
-    ensure!(figures.body.as_str().is_some_and(|all| all.contains("\ngatepost_companions_able 0\n")));
+    ensure!(fixture.operator()?.figure("gatepost_companions_able")? == Some(0.0));
     let said = checked(&fixture)?;
     ensure!(said.contains("firmware that is too old"), "{said}");
     fixture.audit_is_whole().await
@@ -131,7 +124,7 @@ async fn older_firmware_shows_one_card_that_says_what_to_do_and_never_a_message(
     drop(old);
     let attic = fixture.updated("attic", keys)?;
     eventually("it can be asked", || {
-        Ok(Some(()).filter(|()| listed(&fixture, "attic").is_ok_and(|it| it["able"] == true)))
+        Ok(Some(()).filter(|()| fixture.listed("attic").is_ok_and(|it| it["able"] == true)))
     })?;
     for held in [&held, &other] {
         attic.screen("a card", |screen| matches!(screen.view, View::Card(_)))?;

@@ -9,7 +9,7 @@ use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::Digest;
 use gatepost_tests::{
     files::{OGG, PNG, config, noise, refused},
-    hub::{SpawnedHub, TestHub, client::text, database},
+    hub::{SpawnedHub, TestHub, client::text, database, secret},
     peers::{Mail, Mime, Synapse},
 };
 use serde_json::{Value, json};
@@ -130,16 +130,7 @@ fn the_shell_hands_its_own_files_in_also_large_ones() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mail_carries_its_files_behind_its_text_byte_for_byte() -> Result<()> {
     let (mail, folder) = (Mail::start()?, tempfile::tempdir()?);
-    fs::write(folder.path().join("password"), mail.password())?;
-    let channel = format!(
-        "{}[channels.email.home]\nhost = \"127.0.0.1\"\nport = {}\nfrom = \"The Hub <hub@hub.test>\"\nuser = \"{}\"\n\
-         password = \"file:{}\"\nca_file = \"{}\"\n",
-        config(folder.path()),
-        mail.smtp_port(),
-        mail.user(),
-        folder.path().join("password").display(),
-        mail.ca_file().display()
-    );
+    let channel = format!("{}{}", config(folder.path()), mail.account(folder.path(), mail.password())?);
     let mut fixture = TestHub::start(&channel).await?;
     let agent = fixture.agent("courier").await?;
     let name = "Grüße \"aus\" Köln, Teil 1; und ein Name, der länger ist als eine Zeile eines Kopfes.png";
@@ -197,12 +188,11 @@ async fn a_room_gets_text_then_voice_then_files_byte_for_byte() -> Result<()> {
     let room = synapse.create_room(&bot.access_token)?;
     synapse.invite(&bot.access_token, &room, &anna.user_id)?;
     synapse.join(&anna.access_token, &room)?;
-    fs::write(folder.path().join("token"), &bot.access_token)?;
     let channel = format!(
-        "{}[channels.matrix.home]\nhomeserver = \"{}\"\ntoken = \"file:{}\"\n",
+        "{}[channels.matrix.home]\nhomeserver = \"{}\"\ntoken = {}\n",
         config(folder.path()),
         synapse.base_url(),
-        folder.path().join("token").display()
+        secret(folder.path(), "token", &bot.access_token)?
     );
     let mut fixture = TestHub::start(&channel).await?;
     let agent = fixture.agent("courier").await?;

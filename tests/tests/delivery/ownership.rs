@@ -5,11 +5,14 @@
 //!
 //! Installed by `tests/run --setup-only`: `emulate`, Discord's schemas.
 
-use std::{fs, sync::Arc, thread};
+use std::{sync::Arc, thread};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, client::text},
+    hub::{
+        Client, SpawnedHub,
+        client::{id_of, text},
+    },
     mocks::{MockServer, bluebubbles},
     peers::{Mock, Slack},
 };
@@ -30,12 +33,6 @@ fn with(call: &Value, more: Value) -> Value {
     call
 }
 
-/// The platform id of a message's first part.
-fn id_of(sent: &Value) -> Result<String> {
-    ensure!(sent["state"] == "sent", "{sent}");
-    Ok(sent["parts"][0]["platform_id"].as_str().context("an id")?.to_owned())
-}
-
 /// Everything that can be done to a message on iMessage.
 fn on_imessage(message: &str) -> [Value; 4] {
     [
@@ -48,14 +45,8 @@ fn on_imessage(message: &str) -> [Value; 4] {
 
 fn imessage(server: &MockServer, agents: &str) -> Result<(TempDir, SpawnedHub)> {
     let secrets = tempfile::tempdir()?;
-    let password = secrets.path().join("password");
-    fs::write(&password, bluebubbles::PASSWORD)?;
-    let config = format!(
-        "{agents}\n[channels.imessage.mac]\nurl = \"{}\"\npassword = \"file:{}\"\n",
-        server.url(),
-        password.display()
-    );
-    Ok((secrets, SpawnedHub::start(&config)?))
+    let account = bluebubbles::account(server, secrets.path())?;
+    Ok((secrets, SpawnedHub::start(&format!("{agents}{account}"))?))
 }
 
 const ANN: &str = "+4915112345679";
@@ -78,7 +69,7 @@ fn a_message_of_another_conversation_is_not_touched_by_its_guid() -> Result<()> 
     let (_secrets, hub) = imessage(&server, TWO)?;
     let (engineer, courier) = (hub.agent("engineer")?, hub.agent("courier")?);
     let to_ben =
-        id_of(&courier.send_and_wait(&json!({"to": format!("imessage:{BEN}"), "message": "Buy."}))?)?;
+        id_of(&courier.send_and_wait(&json!({"to": format!("imessage:{BEN}"), "message": "Buy."}))?, 0)?;
     let context = turn(&hub, "imessage", ANN, json!({}))?;
     let before = requests(&server);
     for message in [to_ben.as_str(), "BENS-1", "no-such-guid"] {
@@ -106,15 +97,15 @@ fn a_message_of_its_own_conversation_is_touched_without_asking_and_anothers_ther
     let engineer = hub.agent("engineer")?;
     let context = turn(&hub, "imessage", ANN, json!({"messageId": "HEARD-1"}))?;
     let here = json!({"to": "current", "context": context});
-    let own = id_of(&engineer.send_and_wait(&with(&here, json!({"message": "Hello."})))?)?;
+    let own = id_of(&engineer.send_and_wait(&with(&here, json!({"message": "Hello."})))?, 0)?;
     for message in [own.as_str(), "HEARD-1"] {
         for call in on_imessage(message) {
-            id_of(&engineer.send_and_wait(&with(&call, here.clone()))?)?;
+            id_of(&engineer.send_and_wait(&with(&call, here.clone()))?, 0)?;
         }
     }
     ensure!(asked(&server) == 0, "the platform was asked of what the hub knows");
     for call in on_imessage("ANNS-1") {
-        id_of(&engineer.send_and_wait(&with(&call, here.clone()))?)?;
+        id_of(&engineer.send_and_wait(&with(&call, here.clone()))?, 0)?;
     }
     ensure!(asked(&server) > 0, "nobody asked");
     Ok(())
@@ -172,21 +163,16 @@ fn held_with(agent: &Client, call: &Value, words: &str) -> Result<()> {
 #[test]
 fn a_turn_in_a_topic_touches_messages_of_that_topic_alone() -> Result<()> {
     let (mock, folder) = (Mock::telegram()?, Arc::new(tempfile::tempdir()?));
-    fs::write(folder.path().join("token"), mock.token())?;
-    let channel = format!(
-        "{BOUND}[channels.telegram.home]\ntoken = \"file:{}\"\nbase_url = \"{}\"\n",
-        folder.path().join("token").display(),
-        mock.base_url()
-    );
-    let hub = SpawnedHub::start(&channel)?;
+    let account = mock.account(folder.path(), mock.token())?;
+    let hub = SpawnedHub::start(&format!("{BOUND}{account}"))?;
     let (engineer, courier) = (hub.agent("engineer")?, hub.agent("courier")?);
     let there = format!("telegram:{FORUM}");
     let topic = |name: &str| -> Result<String> {
-        id_of(&courier.send_and_wait(&json!({"action": "thread", "to": there, "threadName": name}))?)
+        id_of(&courier.send_and_wait(&json!({"action": "thread", "to": there, "threadName": name}))?, 0)
     };
     let (june, july) = (topic("June")?, topic("July")?);
     let in_topic = |topic: &str| -> Result<String> {
-        id_of(&courier.send_and_wait(&json!({"to": there, "threadId": topic, "message": "Here."}))?)
+        id_of(&courier.send_and_wait(&json!({"to": there, "threadId": topic, "message": "Here."}))?, 0)
     };
     let (of_june, of_july) = (in_topic(&june)?, in_topic(&july)?);
     let context = turn(&hub, "telegram", FORUM, json!({"threadId": june}))?;
@@ -199,12 +185,12 @@ fn a_turn_in_a_topic_touches_messages_of_that_topic_alone() -> Result<()> {
     held_with(&engineer, &with(&all("4711")[0], here.clone()), "not known")?;
     ensure!(mock.heard()?.len() == before, "something was done");
     for call in all(&of_june) {
-        id_of(&engineer.send_and_wait(&with(&call, here.clone()))?)?;
+        id_of(&engineer.send_and_wait(&with(&call, here.clone()))?, 0)?;
     }
     // Who is bound to the whole chat touches all of it.
     let context = turn(&hub, "telegram", FORUM, json!({}))?;
     let pin = json!({"action": "pin", "messageId": of_july, "to": "current", "context": context});
-    id_of(&engineer.send_and_wait(&pin)?)?;
+    id_of(&engineer.send_and_wait(&pin)?, 0)?;
     Ok(())
 }
 
@@ -213,12 +199,8 @@ fn a_turn_in_a_slack_thread_touches_messages_of_that_thread_alone() -> Result<()
     let slack = Slack::start(Slack::SCOPES)?;
     let kitchen = slack.channel("kitchen")?;
     let folder = tempfile::tempdir()?;
-    fs::write(folder.path().join("token"), Slack::BOT)?;
-    let hub = SpawnedHub::start(&format!(
-        "{BOUND}[channels.slack.home]\ntoken = \"file:{}\"\nbase_url = \"{}\"\n",
-        folder.path().join("token").display(),
-        slack.base_url()
-    ))?;
+    let account = slack.account(folder.path())?;
+    let hub = SpawnedHub::start(&format!("{BOUND}{account}"))?;
     let engineer = hub.agent("engineer")?;
     // None of these went through the hub.
     let says = |thread: Option<&str>| -> Result<String> {
@@ -240,10 +222,10 @@ fn a_turn_in_a_slack_thread_touches_messages_of_that_thread_alone() -> Result<()
         }
     }
     for call in all(&of_june) {
-        id_of(&engineer.send_and_wait(&with(&call, here.clone()))?)?;
+        id_of(&engineer.send_and_wait(&with(&call, here.clone()))?, 0)?;
     }
     // The message that the thread began with is of it.
     let react = json!({"action": "react", "messageId": june, "emoji": "👍"});
-    id_of(&engineer.send_and_wait(&with(&react, here))?)?;
+    id_of(&engineer.send_and_wait(&with(&react, here))?, 0)?;
     Ok(())
 }

@@ -7,30 +7,18 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, client::text, eventually},
+    hub::{COURIER, Client, SpawnedHub, client::text, eventually, webhook},
     mocks::{Answer, MockServer},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-const COURIER: &str = "
-[agents.courier]
-allow = [\"webhook:*\", \"local:*\"]
-cross_context = \"allow\"
-decorate = false
-[channels.local.home]
-";
-
-const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const WEEK: f64 = 604_800.0;
 const ASKED: &str = "the platform asked to wait until ";
-const PAUSED_UNTIL: &str = "gatepost_paused_until_seconds{channel=\"webhook\",account=\"home\"} ";
+const PAUSED_UNTIL: &str = "gatepost_paused_until_seconds{channel=\"webhook\",account=\"home\"}";
 
 fn config(secrets: &TempDir, url: &str) -> Result<String> {
-    let file = secrets.path().join("secret");
-    fs::write(&file, SECRET)?;
-    let secret = file.display();
-    Ok(format!("{COURIER}[channels.webhook.home]\nurl = \"{url}\"\nsecret = \"file:{secret}\"\n"))
+    Ok(format!("{COURIER}{}", webhook(secrets.path(), url)?))
 }
 
 /// Sends a message that is answered "not before then"; its id.
@@ -51,13 +39,8 @@ fn said_to(asks: &Client) -> Result<Value> {
 
 /// In how many seconds the platform takes something again, as the metrics have it.
 fn paused_for(hub: &SpawnedHub) -> Result<Option<f64>> {
-    let figures = hub.operator()?.get("/metrics")?.body;
-    let figures = figures.as_str().context("figures")?;
-    let Some(until) = figures.lines().find_map(|line| line.strip_prefix(PAUSED_UNTIL)) else {
-        return Ok(None);
-    };
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH)?;
-    Ok(Some(until.parse::<f64>()? - now.as_secs_f64()))
+    Ok(hub.operator()?.figure(PAUSED_UNTIL)?.map(|until| until - now.as_secs_f64()))
 }
 
 #[test]

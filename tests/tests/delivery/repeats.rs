@@ -2,18 +2,10 @@
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::hub::{
-    Client, SpawnedHub,
+    COURIER, Client, SpawnedHub,
     client::{Answer, text},
 };
 use serde_json::{Value, json};
-
-const CONFIG: &str = "
-[agents.courier]
-allow = [\"local:*\"]
-cross_context = \"allow\"
-decorate = false
-[channels.local.home]
-";
 
 /// Hands a call in under a key.
 fn keyed(agent: &Client, key: &str, call: &Value) -> Result<Answer> {
@@ -23,7 +15,7 @@ fn keyed(agent: &Client, key: &str, call: &Value) -> Result<Answer> {
 
 #[test]
 fn a_key_stands_for_one_call_with_all_its_targets_and_options() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(COURIER)?;
     let agent = hub.agent("courier")?;
     let call = |targets: &[&str]| json!({"action": "broadcast", "targets": targets, "message": "Tea?"});
     let first = call(&["local:ann", "local:bob"]);
@@ -61,7 +53,7 @@ fn a_key_stands_for_one_call_with_all_its_targets_and_options() -> Result<()> {
 
 #[test]
 fn a_text_alone_and_then_in_a_broadcast_arrives_once() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(COURIER)?;
     let agent = hub.agent("courier")?;
     let alone = agent.send_and_wait(&json!({"to": "local:ann", "message": "Tea?"}))?;
     let call = json!({"action": "broadcast", "targets": ["local:ann", "local:bob"], "message": "Tea?"});

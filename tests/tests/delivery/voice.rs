@@ -8,7 +8,7 @@ use std::{fs, path::Path, process::Command};
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::{Digest, decision::Verdict, document::Document};
 use gatepost_tests::{
-    hub::{Client, TestHub, client::text},
+    hub::{Client, TestHub, client::text, secret},
     main_job,
     mocks::{Answer, MockServer},
     peers::Mock,
@@ -153,13 +153,9 @@ async fn a_service_speaks_and_only_a_whole_recording_counts() -> Result<()> {
         Answer::Says(200, json!({"error": "no credit"})),
         Answer::With(307, "Location: http://127.0.0.1:1/", Value::Null),
     ]);
-    let token = folder.path().join("token");
-    fs::write(&token, "a-token-of-the-voice\n")?;
-    let voice = format!(
-        "[voice]\nurl = \"{}/v1/\"\ntoken = \"file:{}\"\nmodel = \"kokoro\"\nvoice = \"ann\"\n",
-        service.url(),
-        token.display()
-    );
+    let (url, token) = (service.url(), secret(folder.path(), "token", "a-token-of-the-voice\n")?);
+    let voice =
+        format!("[voice]\nurl = \"{url}/v1/\"\ntoken = {token}\nmodel = \"kokoro\"\nvoice = \"ann\"\n");
     let mut fixture = TestHub::start(&format!("{CONFIG}\n{voice}")).await?;
     let agent = fixture.agent("free").await?;
     let context = fixture.bridge("porch").await?.heard("free", "ann")?;
@@ -213,15 +209,8 @@ async fn what_is_spoken_elsewhere_is_held_with_its_words_and_its_very_bytes() ->
 
 /// A hub that writes to Telegram.
 async fn on_telegram(mock: &Mock, folder: &Path) -> Result<TestHub> {
-    let token = folder.join("token");
-    fs::write(&token, mock.token())?;
-    let config = CONFIG.replace("\"local:*\"", "\"telegram:*\"") + "\n[channels.telegram.home]\n";
-    TestHub::start(&format!(
-        "{config}token = \"file:{}\"\nbase_url = \"{}\"\n",
-        token.display(),
-        mock.base_url()
-    ))
-    .await
+    let config = CONFIG.replace("\"local:*\"", "\"telegram:*\"");
+    TestHub::start(&format!("{config}{}", mock.account(folder, mock.token())?)).await
 }
 
 /// Whoever wants no recordings has this said to those who send one
@@ -313,12 +302,9 @@ async fn a_refused_recording_of_the_text_itself_does_not_send_that_text_twice() 
 async fn words_for_which_one_message_is_too_small_are_spoken_one_after_the_other_and_none_is_lost()
 -> Result<()> {
     let (mock, folder) = (Mock::discord()?, tempfile::tempdir()?);
-    let token = folder.path().join("token");
-    fs::write(&token, mock.token())?;
-    let config = CONFIG.replace("\"local:*\"", "\"discord:*\"") + "\n[channels.discord.home]\n";
-    let config =
-        format!("{config}token = \"file:{}\"\nbase_url = \"{}/api/v10\"\n", token.display(), mock.base_url());
-    let mut fixture = TestHub::start(&config).await?;
+    let config = CONFIG.replace("\"local:*\"", "\"discord:*\"");
+    let account = mock.account(folder.path(), mock.token())?;
+    let mut fixture = TestHub::start(&format!("{config}{account}")).await?;
     let agent = fixture.agent("free").await?;
     let words: Vec<String> = (1..=122).map(|n| format!("Door {n} of *this* house is open.")).collect();
     let spoken = words.join(" ");

@@ -11,7 +11,12 @@ use anyhow::{Result, ensure};
 use gatepost_companion::{Button, Edge, buttons};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{Board, Client, TestHub, board::shows_document, client::text, database, eventually},
+    hub::{
+        Client, TestHub,
+        board::{shows_document, with_board},
+        client::text,
+        database, engineer, eventually,
+    },
     main_job::report,
     peers::{
         free_port,
@@ -20,22 +25,9 @@ use gatepost_tests::{
 };
 use serde_json::json;
 
-const CONFIG: &str = r#"
-[agents.engineer]
-allow = ["local:*"]
-[approval]
-ttl = "10m"
-[channels.local.home]
-limit = 800
-"#;
-
-/// A hub, its agent, and a board that waits for something to decide.
-async fn fixture(config: &str) -> Result<(TestHub, Client, Board)> {
-    let mut fixture = TestHub::start(config).await?;
-    let agent = fixture.agent("engineer").await?;
-    let mut board = fixture.board("board").await?;
-    board.view("the board is in a session", |view| view == "Idle")?;
-    Ok((fixture, agent, board))
+/// Cards live so long, and parts are so small that a report has several pages.
+fn config(ttl: &str) -> String {
+    engineer(&format!("ttl = \"{ttl}\""), "limit = 800")
 }
 
 /// Holds a message; returns its id.
@@ -77,7 +69,7 @@ fn a_device_that_loses_its_power_is_the_same_device_afterwards() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_new_device_is_paired_by_the_number_on_both_sides_and_decides() -> Result<()> {
-    let mut fixture = TestHub::start(CONFIG).await?;
+    let mut fixture = TestHub::start(&config("10m")).await?;
     let agent = fixture.agent("engineer").await?;
     let mut board = fixture.new_board()?;
     board.view("it is not paired", |view| view == "Unpaired")?;
@@ -108,7 +100,7 @@ async fn a_new_device_is_paired_by_the_number_on_both_sides_and_decides() -> Res
 #[tokio::test(flavor = "multi_thread")]
 async fn what_stands_on_the_screen_is_approved_by_a_hold_and_arrives_and_a_denied_message_does_not()
 -> Result<()> {
-    let (fixture, agent, mut board) = fixture(CONFIG).await?;
+    let (fixture, agent, mut board) = with_board(&config("10m")).await?;
     let id = ask(&agent, &report())?;
     let pages = board.approve()?;
     board.qemu()?.shows("approved-2")?;
@@ -132,7 +124,7 @@ async fn what_stands_on_the_screen_is_approved_by_a_hold_and_arrives_and_a_denie
 
 #[tokio::test(flavor = "multi_thread")]
 async fn presses_that_are_no_approval_approve_nothing() -> Result<()> {
-    let (fixture, agent, mut board) = fixture(CONFIG).await?;
+    let (fixture, agent, mut board) = with_board(&config("10m")).await?;
     let long = Duration::from_millis(buttons::HOLD + 500);
     // Down before the card, and held long after it opened.
     board.qemu()?.button(Button::Approve, Edge::Pressed)?;
@@ -167,7 +159,7 @@ async fn presses_that_are_no_approval_approve_nothing() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_that_nobody_answers_expires() -> Result<()> {
-    let (fixture, agent, mut board) = fixture(&CONFIG.replace("10m", "4s")).await?;
+    let (fixture, agent, mut board) = with_board(&config("4s")).await?;
     let id = ask(&agent, "Anybody there?")?;
     board.card()?;
     board.qemu()?.shows("closed-expired")?;
@@ -178,7 +170,7 @@ async fn a_card_that_nobody_answers_expires() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_the_screen_cannot_show_honestly_is_shown_as_its_number() -> Result<()> {
-    let (fixture, agent, mut board) = fixture(CONFIG).await?;
+    let (fixture, agent, mut board) = with_board(&config("10m")).await?;
     let id = ask(&agent, "Pay 1\u{200b}00 \u{202e}001\u{202c} to مرحبا 👍🏽, Ελλάδα, Україна")?;
     let pages = board.approve()?;
     agent.ended(&id, "sent")?;
@@ -195,7 +187,7 @@ async fn what_the_screen_cannot_show_honestly_is_shown_as_its_number() -> Result
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_card_outlives_its_broker_its_hub_and_its_boards_power() -> Result<()> {
-    let (mut fixture, agent, mut board) = fixture(CONFIG).await?;
+    let (mut fixture, agent, mut board) = with_board(&config("10m")).await?;
     let first = ask(&agent, "The first.")?;
     board.approve()?;
     agent.ended(&first, "sent")?;
@@ -232,7 +224,7 @@ async fn a_card_outlives_its_broker_its_hub_and_its_boards_power() -> Result<()>
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_man_on_the_broker_reads_nothing_gets_nothing_approved_and_is_reported() -> Result<()> {
-    let (fixture, agent, mut board) = fixture(CONFIG).await?;
+    let (fixture, agent, mut board) = with_board(&config("10m")).await?;
     let mallory = fixture.eavesdropper_on(board.device()?)?;
     // He hears the handshake too.
     board.unplug();
@@ -282,7 +274,7 @@ async fn a_man_on_the_broker_reads_nothing_gets_nothing_approved_and_is_reported
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_man_at_the_broker_who_changes_the_order_gets_nothing_approved_and_is_reported() -> Result<()> {
-    let (fixture, agent, mut board) = fixture(CONFIG).await?;
+    let (fixture, agent, mut board) = with_board(&config("10m")).await?;
     board.unplug();
     board.view("the board is alone", |view| view == "Offline")?;
     let man = board.plug_before(&fixture)?;

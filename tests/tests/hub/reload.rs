@@ -16,39 +16,17 @@ use std::{
 use anyhow::{Context as _, Result, anyhow, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, TestHub, client::text, eventually, gatepost},
+    hub::{COURIER, Client, SpawnedHub, TestHub, client::text, eventually, gatepost, webhook},
     mocks::{Answer, MockServer},
 };
 use serde_json::{Value, json};
-use tempfile::TempDir;
-
-const COURIER: &str = "
-[agents.courier]
-allow = [\"webhook:*\", \"local:*\"]
-cross_context = \"allow\"
-decorate = false
-per_minute = 0
-[channels.local.home]
-";
 
 /// The lines of addresses and folders that stand before a configuration.
 const OWN: usize = 5;
 
-/// `[channels.webhook.home]`, which posts to `url`.
-fn webhook(secrets: &TempDir, url: &str) -> Result<String> {
-    let file = secrets.path().join("secret");
-    if !file.exists() {
-        fs::write(&file, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
-    }
-    Ok(format!("[channels.webhook.home]\nurl = \"{url}\"\nsecret = \"file:{}\"\n", file.display()))
-}
-
 /// A figure of the hub.
-fn figure(hub: &SpawnedHub, name: &str) -> Result<f64> {
-    let figures = hub.operator()?.get("/metrics")?.body;
-    let figures = figures.as_str().context("figures")?;
-    let line = figures.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
-    Ok(line.with_context(|| format!("no {name} in {figures}"))?.parse()?)
+fn figure(hub: &SpawnedHub, sample: &str) -> Result<f64> {
+    hub.operator()?.figure(sample)?.with_context(|| format!("no {sample}"))
 }
 
 /// How many reloads were `taken` or `refused`.
@@ -72,7 +50,7 @@ fn changed(hub: &SpawnedHub) -> Result<Value> {
 #[test]
 fn an_entry_that_is_gone_refuses_the_next_message_and_ends_the_one_that_waits() -> Result<()> {
     let (server, secrets) = (MockServer::saying(json!({"id": "7"}))?, tempfile::tempdir()?);
-    let config = format!("{COURIER}{}", webhook(&secrets, &server.url())?);
+    let config = format!("{COURIER}{}", webhook(secrets.path(), &server.url())?);
     let hub = SpawnedHub::start(&config)?;
     let agent = hub.agent("courier")?;
     let id = waiting(&server, &agent)?;
@@ -113,7 +91,7 @@ fn an_account_comes_and_goes_without_a_restart() -> Result<()> {
     let refused = agent.post("/v1/messages", &json!({"to": "webhook:kitchen", "message": "Early."}))?;
     ensure!(refused.body["reason"] == "no_account", "{refused:?}");
     let config =
-        format!("{COURIER}{}[book]\ncook = \"webhook:kitchen\"\n", webhook(&secrets, &server.url())?);
+        format!("{COURIER}{}[book]\ncook = \"webhook:kitchen\"\n", webhook(secrets.path(), &server.url())?);
     hub.configure(&config)?;
     let answer = changed(&hub)?;
     ensure!(answer["changed"] == json!(["book.cook", "channels.webhook.home"]), "{answer}");
@@ -233,7 +211,7 @@ fn an_account_that_changes_ends_what_it_began_before_the_new_one_goes_on_in_the_
     })?;
     let (new, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
     let config = |server: &MockServer| {
-        Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(&secrets, &server.url())?))
+        Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(secrets.path(), &server.url())?))
     };
     let hub = SpawnedHub::start(&config(&old)?)?;
     let agent = hub.agent("courier")?;
@@ -259,7 +237,7 @@ fn what_waits_is_not_sent_by_an_account_that_a_reload_leads_to_another_server() 
     let (old, new) = (MockServer::saying(json!({}))?, MockServer::saying(json!({}))?);
     let secrets = tempfile::tempdir()?;
     let config = |server: &MockServer| {
-        Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(&secrets, &server.url())?))
+        Ok::<_, anyhow::Error>(format!("{COURIER}{}", webhook(secrets.path(), &server.url())?))
     };
     let hub = SpawnedHub::start(&config(&old)?)?;
     let agent = hub.agent("courier")?;
@@ -283,7 +261,7 @@ fn what_waits_is_not_sent_by_an_account_that_a_reload_leads_to_another_server() 
 #[test]
 fn what_waits_is_sent_by_an_account_that_stays_the_same_but_for_its_secret() -> Result<()> {
     let (server, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
-    let config = format!("{COURIER}{}", webhook(&secrets, &server.url())?);
+    let config = format!("{COURIER}{}", webhook(secrets.path(), &server.url())?);
     let hub = SpawnedHub::start(&config)?;
     let agent = hub.agent("courier")?;
     let id = waiting(&server, &agent)?;
@@ -301,8 +279,9 @@ async fn what_a_person_approved_is_not_sent_by_an_account_that_a_restart_leads_t
     let secrets = tempfile::tempdir()?;
     let asks = COURIER.replace("cross_context = \"allow\"", "cross_context = \"hold\"")
         + "[approval]\nallow_software_companion = true\n";
-    let config =
-        |server: &MockServer| Ok::<_, anyhow::Error>(format!("{asks}{}", webhook(&secrets, &server.url())?));
+    let config = |server: &MockServer| {
+        Ok::<_, anyhow::Error>(format!("{asks}{}", webhook(secrets.path(), &server.url())?))
+    };
     let mut fixture = TestHub::start(&config(&old)?).await?;
     let agent = fixture.agent("courier").await?;
     old.next([Answer::With(503, "Retry-After: 3", json!({"error": "later"}))]);
@@ -325,7 +304,7 @@ async fn what_a_person_approved_is_not_sent_by_an_account_that_a_restart_leads_t
 #[test]
 fn a_secret_that_was_renewed_in_its_file_is_used_after_a_reload() -> Result<()> {
     let (server, secrets) = (MockServer::saying(json!({}))?, tempfile::tempdir()?);
-    let config = format!("{COURIER}{}", webhook(&secrets, &server.url())?);
+    let config = format!("{COURIER}{}", webhook(secrets.path(), &server.url())?);
     let hub = SpawnedHub::start(&config)?;
     ensure!(changed(&hub)?["changed"] == json!([]));
     fs::write(secrets.path().join("secret"), "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3")?;
@@ -475,7 +454,7 @@ fn a_hundred_reloads_in_a_stream_of_messages_lose_and_double_none_and_leave_noth
     // Every time the account is opened anew, with another secret; and another agent.
     let config = |n: usize| {
         fs::write(secrets.path().join("secret"), format!("whsec_{n:0>32}"))?;
-        let account = webhook(&secrets, &server.url())?;
+        let account = webhook(secrets.path(), &server.url())?;
         Ok::<_, anyhow::Error>(format!(
             "{COURIER}{account}[agents.number-{n}]\nallow = [\"local:*\"]\n[book]\nname-{n} = \"local:ann\"\n"
         ))

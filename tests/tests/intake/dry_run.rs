@@ -1,10 +1,10 @@
 //! A dry run says exactly what would be sent and what the policy makes of it, shows no secret, and sends nothing.
 
-use std::{fs, path::Path};
+use std::path::Path;
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    hub::{Client, TestHub, client::text},
+    hub::{Client, TestHub, client::text, secret},
     mocks::MockServer,
 };
 use serde_json::{Value, json};
@@ -26,13 +26,6 @@ attach_urls = ["127.0.0.1"]
 
 /// In every secret, and in nothing else.
 const NEEDLE: &str = "NeedleNeedleNeedle";
-
-/// A secret of the hub in a file; how the configuration names it.
-fn secret(folder: &Path, name: &str, holds: &str) -> Result<String> {
-    let file = folder.join(name);
-    fs::write(&file, holds)?;
-    Ok(format!("\"file:{}\"", file.display()))
-}
 
 /// A channel's account with a secret, and an address on it.
 fn channels(folder: &Path, platform: &str) -> Result<(String, Vec<(&'static str, &'static str)>)> {

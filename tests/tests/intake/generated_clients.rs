@@ -12,24 +12,15 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, client::text},
+    hub::{Client, INBOX, SpawnedHub, client::text, free},
     peers::{file, python, step},
 };
 use serde_json::Value;
 use tempfile::TempDir;
 
-const CONFIG: &str = r#"
-[agents.engineer]
-allow = ["local:team"]
-cross_context = "allow"
-decorate = false
-
-[channels.local.home]
-"#;
-
 /// A hub, its agent, and a folder with its document.
 fn start() -> Result<(SpawnedHub, Client, TempDir)> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&format!("{}{INBOX}", free("engineer", &["local:team"])))?;
     let agent = hub.agent("engineer")?;
     let folder = tempfile::tempdir()?;
     let described = agent.get("/openapi.json")?.body;

@@ -2,12 +2,12 @@
 //!
 //! Installed by `tests/run --setup-only`: schemathesis.
 
-use std::{fs, path::Path, time::Instant};
+use std::{path::Path, time::Instant};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost::message::schema::Message;
 use gatepost_tests::{
-    hub::{TestHub, client::text},
+    hub::{TestHub, client::text, secret},
     mocks::MockServer,
     peers::schemathesis,
 };
@@ -35,15 +35,10 @@ allow_software_companion = true
 
 /// Channels that can more than the hub's own, at a platform that agrees to everything.
 fn channels(folder: &Path, platform: &MockServer) -> Result<String> {
-    let secret = |name: &str, holds: &str| -> Result<String> {
-        let file = folder.join(name);
-        fs::write(&file, holds)?;
-        Ok(format!("\"file:{}\"", file.display()))
-    };
     let at = platform.url();
-    let bot = secret("telegram", "123456789:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")?;
-    let any = secret("any", "a-token-of-no-one")?;
-    let signing = secret("signing", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")?;
+    let bot = secret(folder, "telegram", "123456789:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")?;
+    let any = secret(folder, "any", "a-token-of-no-one")?;
+    let signing = secret(folder, "signing", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")?;
     Ok(format!(
         "[channels.telegram.home]\ntoken = {bot}\nbase_url = \"{at}\"\n\
          [channels.discord.home]\ntoken = {any}\nbase_url = \"{at}\"\n\

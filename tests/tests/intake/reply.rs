@@ -2,7 +2,9 @@
 //! to nobody.
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Client, SpawnedHub, TestHub, agents, client::text};
+use gatepost_tests::hub::{
+    Client, SpawnedHub, TestHub, agents, client::text, configuration::WEBHOOK_SECRET, secret,
+};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -343,14 +345,11 @@ fn scratch_paper_is_logged_without_what_is_internal() -> Result<()> {
 #[test]
 fn a_block_to_a_place_that_was_never_heard_goes_by_the_account_of_its_session() -> Result<()> {
     let secrets = tempfile::tempdir()?;
-    let path = secrets.path().join("porch");
-    std::fs::write(&path, "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=")?;
-    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
-    let secret = format!("file:{}", path.display());
+    let secret = secret(secrets.path(), "porch", WEBHOOK_SECRET)?;
     let config = format!(
         "[agents.engineer]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\
          [channels.local.cellar]\n[channels.local.upstairs]\n[channels.webhook.porch]\n\
-         url = \"http://127.0.0.1:9/hook\"\nsecret = \"{secret}\"\n"
+         url = \"http://127.0.0.1:9/hook\"\nsecret = {secret}\n"
     );
     let hub = SpawnedHub::start(&config)?;
     let (agent, operator) = (hub.agent("engineer")?, hub.operator()?);

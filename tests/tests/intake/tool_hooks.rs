@@ -11,7 +11,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    hub::{Client, TestHub, client::text, eventually},
+    hub::{TestHub, client::text, eventually},
     peers::McpClient,
 };
 use serde_json::{Value, json};
@@ -44,10 +44,6 @@ fn asked(log: &Path) -> Result<Vec<Value>> {
     text.lines().map(|line| serde_json::from_str(line).with_context(|| line.to_owned())).collect()
 }
 
-fn call(agent: &Client, tool: &str, arguments: &Value) -> Result<Value> {
-    agent.post(&format!("/v1/tools/{tool}"), arguments)?.taken()
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn every_door_asks_before_a_tool_is_run_and_tells_what_it_answered() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -59,11 +55,11 @@ async fn every_door_asks_before_a_tool_is_run_and_tells_what_it_answered() -> Re
     let context = fixture.bridge("porch").await?.heard("engineer", "ann")?;
     let to_ann = |message: &str| json!({"to": "local:ann", "message": message});
     let sent = agent.send_and_wait(&to_ann("One."))?;
-    call(&agent, "message", &to_ann("Two."))?;
-    call(&agent, "send_message", &json!({"platform": "local", "target": "ann", "body": "Three."}))?;
-    call(&agent, "receipt", &json!({"id": sent["id"]}))?;
+    agent.tool("message", &to_ann("Two."))?;
+    agent.tool("send_message", &json!({"platform": "local", "target": "ann", "body": "Three."}))?;
+    agent.tool("receipt", &json!({"id": sent["id"]}))?;
     agent.post("/v1/reply", &json!({"context": context, "text": "Four."}))?.taken()?;
-    call(&agent, "reply", &json!({"context": context, "text": "Five."}))?;
+    agent.tool("reply", &json!({"context": context, "text": "Five."}))?;
     let cli = fixture.cli(&["send", "--to", "local:ann", "Six."])?;
     ensure!(cli.status == 0, "{}", cli.stderr);
     for (port, mut client) in McpClient::at_both_doors(&agent)? {
@@ -119,7 +115,7 @@ esac"#;
     let hook = hook("h", "before_tool_call", "timeout = \"2s\"\ntools = [\"message\"]", script);
     let mut fixture = TestHub::start(&format!("{CONFIG}{hook}")).await?;
     let agent = fixture.agent("engineer").await?;
-    let changed = call(&agent, "message", &json!({"to": "local:bob", "message": "Change it, please."}))?;
+    let changed = agent.tool("message", &json!({"to": "local:bob", "message": "Change it, please."}))?;
     ensure!(changed["to"] == "local:ann" && fixture.arrived("ann")? == ["Changed."], "{changed}");
     for (word, status, why) in [
         // What a hook makes of a call is read as strictly as what an agent does.
@@ -138,7 +134,7 @@ esac"#;
     ensure!(agent.queue()?.len() == 1 && fixture.arrived("bob")?.is_empty(), "something was done");
     // It is asked about the tools that it names, and about no other.
     let other = json!({"platform": "local", "target": "bob", "body": "never"});
-    ensure!(call(&agent, "send_message", &other)?["state"] == "sent");
+    ensure!(agent.tool("send_message", &other)?["state"] == "sent");
     fixture.stop().await;
     Ok(())
 }
@@ -231,7 +227,7 @@ esac"#;
         ensure!(say("plain")?["notes"].is_null(), "{port}");
     }
     let simple = json!({"platform": "local", "target": "ann", "body": "aside, simply"});
-    let simple = call(&agent, "send_message", &simple)?;
+    let simple = agent.tool("send_message", &simple)?;
     ensure!(simple["notes"] == json!(["Say no more."]) && simple.to_string().len() <= 1024, "{simple}");
     fixture.stop().await;
     Ok(())
@@ -302,14 +298,14 @@ async fn the_guide_is_a_hook_that_can_be_switched_off() -> Result<()> {
     let hello = |n: u32| json!({"to": "local:ann", "message": format!("Hello {n}.")});
     let mut fixture = TestHub::start(CONFIG).await?;
     let agent = fixture.agent("engineer").await?;
-    ensure!(call(&agent, "message", &hello(0))?["guide"].is_string(), "it is there without a section");
-    ensure!(call(&agent, "message", &hello(1))?["guide"].is_null(), "and said once");
+    ensure!(agent.tool("message", &hello(0))?["guide"].is_string(), "it is there without a section");
+    ensure!(agent.tool("message", &hello(1))?["guide"].is_null(), "and said once");
     fixture.stop().await;
     let section = "[hooks.guide]\non = \"tool_result\"\nbuiltin = \"guide\"\n";
     for (more, is_on) in [("", true), ("enabled = false\n", false), ("tools = [\"send_message\"]\n", false)] {
         let mut fixture = TestHub::start(&format!("{CONFIG}{section}{more}")).await?;
         let agent = fixture.agent("engineer").await?;
-        ensure!(call(&agent, "message", &hello(2))?["guide"].is_string() == is_on, "{more}");
+        ensure!(agent.tool("message", &hello(2))?["guide"].is_string() == is_on, "{more}");
         fixture.stop().await;
     }
     Ok(())

@@ -6,7 +6,7 @@
 use anyhow::{Context as _, Result, ensure};
 use gatepost_link::{decision::Verdict, document::Document};
 use gatepost_tests::{
-    hub::{Client, TestHub, client::text},
+    hub::{Client, TestHub, client::text, secret},
     peers::McpClient,
 };
 use serde_json::{Value, json};
@@ -36,10 +36,6 @@ allow_software_companion = true
 
 [channels.local.home]
 "#;
-
-fn call(agent: &Client, tool: &str, arguments: &Value) -> Result<Value> {
-    agent.post(&format!("/v1/tools/{tool}"), arguments)?.taken()
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_tool_is_described_for_who_asks() -> Result<()> {
@@ -80,18 +76,18 @@ async fn the_same_message_again_is_answered_with_the_first_receipt_and_says_so()
     let mut fixture = TestHub::start(CONFIG).await?;
     let agent = fixture.agent("engineer").await?;
     let say = json!({"platform": "local", "target": "ann", "body": "**Green**"});
-    let first = call(&agent, "send_message", &say)?;
+    let first = agent.tool("send_message", &say)?;
     ensure!(first["ok"] == true && first["state"] == "sent" && first["deduplicated"].is_null(), "{first}");
     ensure!(
         text(&first, "guide").contains("Markdown"),
         "the first use of a channel brings its guide: {first}"
     );
-    let again = call(&agent, "send_message", &say)?;
+    let again = agent.tool("send_message", &say)?;
     ensure!(again["id"] == first["id"] && again["deduplicated"] == true, "{again}");
     ensure!(again["guide"].is_null(), "a guide is given once: {again}");
     ensure!(fixture.arrived("ann")?.len() == 1, "it was sent twice");
     // Another thread, another word or a name of its own for the call is another message.
-    let other = call(&agent, "message", &json!({"to": "local:ann", "message": "**Green** again"}))?;
+    let other = agent.tool("message", &json!({"to": "local:ann", "message": "**Green** again"}))?;
     ensure!(other["id"] != first["id"], "{other}");
     fixture.stop().await;
     Ok(())
@@ -104,13 +100,13 @@ async fn a_session_is_given_a_channels_guide_once_in_whichever_turn() -> Result<
     let turn = |session: &str, message: &str| -> Result<Value> {
         let report = json!({"agent": "engineer", "channel": "local", "peer": "ann", "session": session, "text": "And?"});
         let context = bridge.post("/v1/inbound", &report)?.taken()?["context"].clone();
-        call(&agent, "message", &json!({"to": "current", "context": context, "message": message}))
+        agent.tool("message", &json!({"to": "current", "context": context, "message": message}))
     };
     ensure!(turn("s1", "One.")?["guide"].is_string(), "the first use in a session");
     ensure!(turn("s1", "Two.")?["guide"].is_null(), "another turn of the same session");
     ensure!(turn("s2", "Three.")?["guide"].is_string(), "another session");
     // It is there before the first message, by the tool and in the description of a turn; the turn's results need no second one.
-    let asked = call(&agent, "guide", &json!({"channel": "local"}))?;
+    let asked = agent.tool("guide", &json!({"channel": "local"}))?;
     ensure!(
         text(&asked, "guide").contains("Markdown") && text(&asked, "guide").contains("`voice`"),
         "{asked}"
@@ -190,25 +186,25 @@ async fn a_broadcast_has_a_receipt_for_each_target_and_tells_what_failed() -> Re
     let mut fixture = TestHub::start(CONFIG).await?;
     let agent = fixture.agent("engineer").await?;
     let broadcast = json!({"action": "broadcast", "targets": ["local:ann", "local:bob", "colleagues"], "message": "Tea?"});
-    let told = call(&agent, "message", &broadcast)?;
+    let told = agent.tool("message", &broadcast)?;
     ensure!(told["ok"] == false && told["failed"] == 1, "{told}");
     let targets = told["targets"].as_array().context("targets")?;
     ensure!(targets[0]["state"] == "sent" && targets[2]["state"] == "sent", "{told}");
     ensure!(targets[1]["reason"] == "not_allowed" && targets[1]["to"] == "local:bob", "{told}");
     ensure!(fixture.arrived("ann")?.len() == 1 && fixture.arrived("team")?.len() == 1, "{told}");
     let dry = json!({"action": "broadcast", "targets": ["local:ann"], "message": "Tea?", "dryRun": true});
-    let dry = call(&agent, "message", &dry)?;
+    let dry = agent.tool("message", &dry)?;
     ensure!(dry["targets"][0]["verdict"] == "allow" && fixture.arrived("ann")?.len() == 1, "{dry}");
     let asker = fixture.agent("asker").await?;
     let waiting = json!({
         "action": "broadcast", "targets": ["colleagues", "local:bob"], "message": "Or coffee?", "wait": 1,
     });
-    let first = call(&asker, "message", &waiting)?;
+    let first = asker.tool("message", &waiting)?;
     ensure!(
         first["targets"][0]["state"] == "held" && first["targets"][0]["deduplicated"].is_null(),
         "{first}"
     );
-    let again = call(&asker, "message", &waiting)?;
+    let again = asker.tool("message", &waiting)?;
     for n in [0, 1] {
         let (first, again) = (&first["targets"][n], &again["targets"][n]);
         ensure!(again["id"] == first["id"] && again["deduplicated"] == true, "also after a wait: {again}");
@@ -257,23 +253,23 @@ async fn whoever_runs_an_agent_can_ask_whether_its_channels_are_ready() -> Resul
 async fn whoever_approves_sees_the_name_and_the_target_behind_it() -> Result<()> {
     let mut fixture = TestHub::start(CONFIG).await?;
     let agent = fixture.agent("asker").await?;
-    let held = call(&agent, "message", &json!({"to": "colleagues", "message": "Tea?", "wait": 0}))?;
+    let held = agent.tool("message", &json!({"to": "colleagues", "message": "Tea?", "wait": 0}))?;
     ensure!(held["ok"] == true && held["state"] == "held" && held["to"] == "local:team", "{held}");
     let stored: Vec<u8> =
         fixture.database()?.query_row("SELECT document FROM approvals", [], |row| row.get(0))?;
     let document = Document::decode(&stored).context("the document")?;
     ensure!((document.known_as, document.address) == (Some("colleagues"), "team"), "{document:?}");
     fixture.decide(Verdict::Approve).await?;
-    let sent = call(&agent, "receipt", &json!({"id": held["id"], "wait": 20}))?;
+    let sent = agent.tool("receipt", &json!({"id": held["id"], "wait": 20}))?;
     ensure!(sent["state"] == "sent", "{sent}");
-    let inbox = call(&agent, "inbox", &json!({}))?;
+    let inbox = agent.tool("inbox", &json!({}))?;
     let told = &inbox["notices"][0]["receipt"];
     ensure!(
         told["id"] == held["id"] && told["state"] == "sent",
         "whoever heard \"held\" hears the end: {inbox}"
     );
-    let gone = call(&agent, "message", &json!({"to": "colleagues", "message": "Or coffee?", "wait": 0}))?;
-    let cancelled = call(&agent, "cancel", &json!({"id": gone["id"]}))?;
+    let gone = agent.tool("message", &json!({"to": "colleagues", "message": "Or coffee?", "wait": 0}))?;
+    let cancelled = agent.tool("cancel", &json!({"id": gone["id"]}))?;
     ensure!(cancelled["state"] == "cancelled", "{cancelled}");
     fixture.stop().await;
     Ok(())
@@ -285,7 +281,7 @@ async fn an_agent_that_hands_in_too_much_is_told_to_wait() -> Result<()> {
     let agent = fixture.agent("hasty").await?;
     let say = |n: u32| json!({"to": "local:ann", "message": format!("{n}"), "wait": 0});
     for n in 0..3 {
-        call(&agent, "message", &say(n))?;
+        agent.tool("message", &say(n))?;
     }
     let refused = agent.post("/v1/tools/message", &say(3))?;
     ensure!(refused.status == 429 && refused.body["reason"] == "agent_rate", "{refused:?}");
@@ -297,9 +293,8 @@ async fn an_agent_that_hands_in_too_much_is_told_to_wait() -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn every_context_says_how_the_results_of_tools_are_written_there() -> Result<()> {
     let folder = tempfile::tempdir()?;
-    let token = folder.path().join("token");
-    std::fs::write(&token, "a-token")?;
-    let discord = format!("[channels.discord.home]\ntoken = \"file:{}\"\n", token.display());
+    let token = secret(folder.path(), "token", "a-token")?;
+    let discord = format!("[channels.discord.home]\ntoken = {token}\n");
     let mut fixture = TestHub::start(&format!("{CONFIG}{discord}")).await?;
     let (agent, bridge) = (fixture.agent("engineer").await?, fixture.bridge("porch").await?);
     for (channel, peer, format) in [("local", "ann", "plain"), ("discord", "1234567890123456789", "markdown")]

@@ -8,6 +8,7 @@ use gatepost_desktop::{Companion, Display, Settings, Store};
 use gatepost_tests::hub::{
     Client, PATIENCE, SpawnedHub,
     client::{Answer, text},
+    engineer,
 };
 use serde_json::json;
 use tokio::{runtime::Runtime, sync::watch};
@@ -17,15 +18,6 @@ use super::{
     trick::{self, Earlier, Reached, Trick},
 };
 
-const CONFIG: &str = r#"
-[approval]
-allow_software_companion = true
-
-[agents.engineer]
-allow = ["local:*"]
-
-[channels.local.home]
-"#;
 /// A hold of Approve, and some time for a busy machine.
 const HOLD: Duration = Duration::from_millis(1_700);
 
@@ -45,7 +37,7 @@ struct Newcomer {
 
 impl Stage {
     pub(super) fn set() -> Result<Self> {
-        let hub = SpawnedHub::start(CONFIG)?;
+        let hub = SpawnedHub::start(&engineer("allow_software_companion = true", ""))?;
         let (operator, proxy) = (hub.operator()?, Proxy::before(hub.broker_port())?);
         Ok(Self { hub, operator, proxy, runtime: Runtime::new()? })
     }

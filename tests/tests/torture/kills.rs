@@ -1,7 +1,6 @@
 //! `kill -9`, over and over: nothing is lost, nothing arrives twice, and what nobody knows is said.
 
 use std::{
-    fs,
     sync::atomic::{AtomicUsize, Ordering},
     thread,
     time::{Duration, Instant},
@@ -9,7 +8,7 @@ use std::{
 
 use anyhow::{Result, bail, ensure};
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, client::text},
+    hub::{Client, SpawnedHub, client::text, secret},
     peers::Synapse,
     torture::{
         Dice,
@@ -163,12 +162,10 @@ fn kills_before_a_real_homeserver_leave_every_event_there_once_and_in_order() ->
     let bot = synapse.register("gatepost", "a password")?;
     let rooms = [synapse.create_room(&bot.access_token)?, synapse.create_room(&bot.access_token)?];
     let folder = tempfile::tempdir()?;
-    let token = folder.path().join("token");
-    fs::write(&token, &bot.access_token)?;
     let config = format!(
-        "{AGENTS}[channels.matrix.home]\nhomeserver = \"{}\"\ntoken = \"file:{}\"\n",
+        "{AGENTS}[channels.matrix.home]\nhomeserver = \"{}\"\ntoken = {}\n",
         synapse.base_url(),
-        token.display()
+        secret(folder.path(), "token", &bot.access_token)?
     );
     let mut hub = SpawnedHub::start(&config)?;
     let agent = hub.agent("courier")?;

@@ -28,7 +28,10 @@ mod form;
 mod number;
 mod schema;
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    path::Path,
+    sync::{Mutex, PoisonError},
+};
 
 use anyhow::Result;
 use gatepost::store::now_ms;
@@ -36,6 +39,7 @@ use serde_json::{Value, json};
 
 use self::{form::File, number::jid};
 use super::{Answer, MockServer, Request, members, text};
+use crate::hub::secret;
 
 /// The version that it plays.
 pub const VERSION: &str = "2.3.6";
@@ -54,6 +58,15 @@ struct Kept {
     messages: Vec<Value>,
     /// How many there ever were.
     made: usize,
+}
+
+/// What an account here says of it; its key is in a file of this folder.
+///
+/// # Errors
+/// The file system's.
+pub fn account(server: &MockServer, folder: &Path) -> Result<String> {
+    let (key, url) = (secret(folder, "key", KEY)?, server.url());
+    Ok(format!("evolution_url = \"{url}\"\ninstance = \"home\"\napi_key = {key}\n"))
 }
 
 /// Starts one, with an instance `home` whose phone is connected.

@@ -1,5 +1,7 @@
 //! A whole session as a document: two agents, a bridge, a person with a companion. Everything that is said goes into
 //! `golden/session.md`, with ids and times replaced by names, so that it can be read, and seen to change.
+//!
+//! Installed by `tests/run --setup-only`: espeak-ng, opus-tools; without them agents are told of no words to be spoken.
 
 mod story;
 
