@@ -12,6 +12,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
+use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
 use super::{
@@ -92,9 +93,8 @@ impl SpawnedHub {
     /// # Errors
     /// It does not run.
     pub fn hang_up(&self) -> Result<()> {
-        let status = Command::new("kill").args(["-HUP", &self.pid()?.to_string()]).status()?;
-        ensure!(status.success(), "kill: {status}");
-        Ok(())
+        let child = self.child.as_ref().context("it does not run")?;
+        Ok(kill_process(Pid::from_child(child), Signal::HUP)?)
     }
 
     /// From its next start on it is this program, run by this command: `emulator` ends with the program.
@@ -240,9 +240,9 @@ impl SpawnedHub {
     /// # Errors
     /// It did not end well.
     pub fn terminate(&mut self) -> Result<()> {
+        let child = self.child.as_ref().context("it does not run")?;
+        kill_process(Pid::from_child(child), Signal::TERM)?;
         let mut child = self.child.take().context("it does not run")?;
-        let killed = Command::new("kill").args(["-TERM", &child.id().to_string()]).status()?;
-        ensure!(killed.success(), "kill: {killed}");
         let status = ended(&mut child, PATIENCE)?.context("the hub did not stop when it was asked to")?;
         ensure!(status.success(), "the hub ended with {status}");
         Ok(())

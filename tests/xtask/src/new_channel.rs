@@ -6,6 +6,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -42,12 +43,22 @@ pub(crate) fn new_channel(root: &Path, name: &str) -> Result<String> {
     for (file, text) in files.into_iter().map(|(file, text)| (folder.join(file), text)) {
         write(&file, &text)?;
     }
+    // Where a line breaks depends on how long the name is.
+    format(&folder.join("mod.rs"))?;
     write(&modules, &declared)?;
     write(&registry, &registered)?;
     Ok(format!(
         "{CHANNELS}/{name} is written. What is missing is said by:\n\n    cargo test -p gatepost --lib channels\n\n\
          Then `cargo xtask configuration-md`, the table of channels in README.md, and CHANGELOG.md."
     ))
+}
+
+/// Formats a module with those that it declares.
+fn format(module: &Path) -> Result<()> {
+    let status = Command::new("rustfmt").args(["--edition", "2024"]).arg(module).status();
+    let status = status.context("cannot run rustfmt: rustup component add rustfmt")?;
+    ensure!(status.success(), "rustfmt cannot format {}", module.display());
+    Ok(())
 }
 
 fn check(channels: &Path, name: &str) -> Result<()> {
@@ -82,7 +93,7 @@ fn with_module(text: &str, name: &str) -> Option<String> {
     Some(match lines().find(|other| *other > line.as_str()) {
         Some(next) => text.replacen(next, &format!("{line}{next}"), 1),
         None => {
-            let last = lines().last()?;
+            let last = lines().next_back()?;
             text.replacen(last, &format!("{last}{line}"), 1)
         }
     })
@@ -105,8 +116,6 @@ fn write(path: &Path, text: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::Command;
-
     use tempfile::TempDir;
 
     use super::*;
