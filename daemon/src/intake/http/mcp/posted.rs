@@ -136,9 +136,6 @@ mod tests {
         }
         let twice = r#"{"jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": {"arguments": {"to": 1, "to": 2}}}"#;
         let body = unusable(twice.as_bytes()).unwrap();
-        assert_eq!(
-            (body.code.0, body.id, body.refusal.reason),
-            (-32600, json!(7), Some("repeated_key"))
-        );
+        assert_eq!((body.code.0, body.id, body.refusal.reason), (-32600, json!(7), Some("repeated_key")));
     }
 }
