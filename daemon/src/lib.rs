@@ -6,7 +6,7 @@
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
 //! 1. [`rate_limit`] (counting over time), [`random`], [`clock`], [`spelling`], [`unique_keys`] (JSON of callers), [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
-//!    (running one), [`blocking`] (long work off the runtime's threads), [`store`] (the database)
+//!    (running one), [`lines`] (of who may write without an end), [`blocking`] (long work off the runtime's threads), [`store`] (the database)
 //! 2. [`message`] (the vocabulary), [`audit`] (what happened), [`render`] (Markdown to parts; a crate of its own)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
 //!    sound), [`files`] (what goes along)
@@ -43,6 +43,7 @@ pub mod files;
 pub mod hooks;
 pub mod hub;
 pub mod intake;
+pub mod lines;
 pub mod message;
 pub mod metrics;
 pub mod ogg;

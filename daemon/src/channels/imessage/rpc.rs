@@ -9,14 +9,18 @@ use std::{io, time::Duration};
 
 use serde_json::{Value, json};
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
+    io::{AsyncWriteExt as _, BufReader},
     process::{ChildStdin, ChildStdout},
     task::JoinHandle,
     time::Instant,
 };
 
 use super::program::{MAX_SAID, MAX_WRITTEN, Program, read};
-use crate::{channels::Failure, program::Running};
+use crate::{
+    channels::Failure,
+    lines::{self, Line},
+    program::Running,
+};
 
 /// The method is not known (JSON-RPC 2.0 §5.1).
 pub(super) const NO_METHOD: i64 = -32601;
@@ -104,17 +108,12 @@ impl Session {
 
     /// The answer to a call; what else it writes is passed over.
     async fn answer(&mut self, id: u64) -> Result<Value, CallError> {
-        let mut passed_over = 0;
+        let (mut line, mut passed_over) = (Vec::new(), 0);
         loop {
-            let mut line = Vec::new();
-            let read = (&mut self.from).take(MAX_WRITTEN).read_until(b'\n', &mut line).await;
-            match read {
-                Ok(0) => return Err(CallError::Gone(self.last_words().await)),
-                Ok(_) if line.last() != Some(&b'\n') && line.len() as u64 >= MAX_WRITTEN => {
-                    self.skip_line().await.map_err(|error| CallError::Gone(error.to_string()))?;
-                    return Err(CallError::TooLong);
-                }
-                Ok(_) => {}
+            match lines::read(&mut self.from, MAX_WRITTEN, &mut line).await {
+                Ok(Line::Whole) => {}
+                Ok(Line::TooLong) => return Err(CallError::TooLong),
+                Ok(Line::End) => return Err(CallError::Gone(self.last_words().await)),
                 Err(error) => return Err(CallError::Gone(error.to_string())),
             }
             passed_over += line.len() as u64;
@@ -123,21 +122,6 @@ impl Session {
             }
             if let Some(answer) = super::answer::line(&line, id) {
                 return answer;
-            }
-        }
-    }
-
-    /// Reads a line to its end and keeps nothing of it.
-    async fn skip_line(&mut self) -> io::Result<()> {
-        loop {
-            let buffer = self.from.fill_buf().await?;
-            let (end, read) = match buffer.iter().position(|byte| *byte == b'\n') {
-                Some(at) => (true, at + 1),
-                None => (buffer.is_empty(), buffer.len()),
-            };
-            self.from.consume(read);
-            if end {
-                return Ok(());
             }
         }
     }

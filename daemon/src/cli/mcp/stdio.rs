@@ -13,11 +13,14 @@ use rmcp::{
 };
 use serde_json::Value;
 use tokio::{
-    io::{AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream},
     sync::mpsc,
 };
 
-use crate::unique_keys::{self, JsonError};
+use crate::{
+    lines::{self, Line},
+    unique_keys::{self, JsonError},
+};
 
 /// The longest line, as the library has it.
 const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
@@ -104,30 +107,25 @@ impl<T: Transport<RoleServer>> Transport<RoleServer> for Unambiguous<T> {
 /// Passes lines on until the input ends, or nobody reads them any more.
 async fn pass(
     input: impl AsyncRead + Unpin,
-    mut lines: tokio::io::DuplexStream,
+    mut library: DuplexStream,
     refuse: mpsc::Sender<TxJsonRpcMessage<RoleServer>>,
 ) {
     let mut input = BufReader::new(input);
     let mut line = Vec::new();
     loop {
-        line.clear();
-        let most = MAX_LINE_BYTES as u64;
-        match (&mut input).take(most).read_until(b'\n', &mut line).await {
-            Ok(0) => return,
-            Ok(_) => {}
-            Err(error) => return tracing::error!(%error, "cannot read stdin"),
-        }
-        if line.len() == MAX_LINE_BYTES && line.last() != Some(&b'\n') {
-            tracing::error!(MAX_LINE_BYTES, "a message is longer than a line may be, and was dropped");
-            if !skip_line(&mut input).await {
-                return;
+        match lines::read(&mut input, MAX_LINE_BYTES as u64, &mut line).await {
+            Ok(Line::Whole) => {}
+            Ok(Line::TooLong) => {
+                tracing::error!(MAX_LINE_BYTES, "a message is longer than a line may be, and was dropped");
+                continue;
             }
-            continue;
+            Ok(Line::End) => return,
+            Err(error) => return tracing::error!(%error, "cannot read stdin"),
         }
         // The library passes over this mark too (RFC 8259 §8.1).
         let message = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line);
         let goes_on = match unique_keys::check(message) {
-            Ok(()) => lines.write_all(message).await.is_ok(),
+            Ok(()) => library.write_all(message).await.is_ok(),
             Err(error @ JsonError::Repeated(_)) => match refusal(message, &error) {
                 Some(refusal) => refuse.send(refusal).await.is_ok(),
                 None => {
@@ -146,21 +144,6 @@ async fn pass(
     }
 }
 
-/// Reads the rest of a line away; whether there is more behind it.
-async fn skip_line(input: &mut (impl tokio::io::AsyncBufRead + Unpin)) -> bool {
-    loop {
-        let Ok(piece) = input.fill_buf().await else { return false };
-        let (length, ended) = match memchr::memchr(b'\n', piece) {
-            Some(at) => (at + 1, true),
-            None => (piece.len(), false),
-        };
-        input.consume(length);
-        if ended || length == 0 {
-            return ended;
-        }
-    }
-}
-
 /// What is answered to a message in which one object has a key twice; nothing, if it has no id.
 fn refusal(message: &[u8], error: &JsonError) -> Option<TxJsonRpcMessage<RoleServer>> {
     let message: Value = serde_json::from_slice(message).ok()?;
@@ -171,6 +154,8 @@ fn refusal(message: &[u8], error: &JsonError) -> Option<TxJsonRpcMessage<RoleSer
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::AsyncReadExt as _;
+
     use super::*;
 
     /// What comes through of this input, and how many refusals.
