@@ -1,9 +1,10 @@
 //! Callbacks of platforms: a delivery status settles a part whose answer was lost, or says that an accepted part did not arrive.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use crate::{
     channels::{
+        Adapter,
         callback::{CallbackRefused, Lost},
         receiver::Notifications,
     },
@@ -18,9 +19,7 @@ impl Pipeline {
     /// # Errors
     /// There is no such account, or it takes none, or the proof is none.
     pub async fn admits_callback(&self, channel: &str, account: &str, proof: &str) -> Result<(), Refusal> {
-        // Whether there is such an account is nobody's business.
-        let (_, adapter) =
-            self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(CallbackRefused::Signature))?;
+        let (_, adapter) = self.called_back(channel, account)?;
         adapter.admits_callback(proof).await.map_err(refused)
     }
 
@@ -35,9 +34,7 @@ impl Pipeline {
         proof: &str,
         body: &[u8],
     ) -> Result<usize, Refusal> {
-        // Whether there is such an account is nobody's business.
-        let (name, adapter) =
-            self.0.accounts.pick(channel, Some(account)).map_err(|_| refused(CallbackRefused::Signature))?;
+        let (name, adapter) = self.called_back(channel, account)?;
         let statuses = adapter.read_callback(proof, body).await.map_err(refused)?;
         let mut settled = 0;
         for status in statuses {
@@ -65,8 +62,8 @@ impl Pipeline {
     }
 
     /// How notifications to an account come; nothing if there is no such account, or it takes none.
-    pub fn notifications(&self, (channel, account): (&str, &str)) -> Option<Notifications> {
-        self.0.accounts.pick(channel, Some(account)).ok()?.1.notifications()
+    pub fn notifications(&self, channel: &str, account: &str) -> Option<Notifications> {
+        self.called_back(channel, account).ok()?.1.notifications()
     }
 
     /// The answer to the request by which a platform makes sure that an account's address is the hub's.
@@ -76,7 +73,13 @@ impl Pipeline {
         account: &str,
         query: &HashMap<String, String>,
     ) -> Option<String> {
-        self.0.accounts.pick(channel, Some(account)).ok()?.1.answer_to_challenge(query)
+        self.called_back(channel, account).ok()?.1.answer_to_challenge(query)
+    }
+
+    /// The account that a platform calls, with its name. Whether there is one is nobody's business.
+    fn called_back(&self, channel: &str, account: &str) -> Result<(&str, &Arc<dyn Adapter>), Refusal> {
+        let found = self.0.accounts.pick(channel, Some(account));
+        found.map_err(|_| refused(CallbackRefused::Signature))
     }
 }
 

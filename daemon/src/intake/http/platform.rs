@@ -90,15 +90,14 @@ pub(super) async fn notify(
     request: Request,
 ) -> Response {
     let (head, body) = request.into_parts();
-    let account = (channel.as_str(), account.as_str());
-    let Some(expected) = endpoint.pipeline().notifications(account) else {
+    let Some(expected) = endpoint.pipeline().notifications(&channel, &account) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
     let proof = head.headers.get(expected.proof_header).and_then(|value| value.to_str().ok());
     let Some(proof) = proof.map(str::to_owned) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    take(&endpoint, account, &proof, body, expected.max_bytes).await
+    take(&endpoint, (&channel, &account), &proof, body, expected.max_bytes).await
 }
 
 /// Reads a notification, and hands it to its account: not a byte of it unless the proof may be one.
