@@ -1,4 +1,4 @@
-//! What happens at a hub, as it does: its events, of which these callers want to know no more than that there was one.
+//! A hub's events, as they happen: these callers need to know only that there was one.
 
 use std::time::Duration;
 
@@ -7,10 +7,10 @@ use reqwest::Method;
 use super::{Client, ClientError, SLACK};
 use crate::config::changes::RELOADED;
 
-/// A hub that says nothing at all for so long, on a stream of what happens, is gone.
-const QUIET: Duration = Duration::from_secs(40);
+/// A hub that says nothing at all for so long, on a stream of events, is gone.
+const SILENCE_TIMEOUT: Duration = Duration::from_secs(40);
 
-/// What happens at a hub, as it does.
+/// The hub's events, as they happen.
 #[derive(Debug)]
 pub struct Happenings {
     hub: String,
@@ -49,7 +49,7 @@ impl Happenings {
     async fn until(&mut self, wanted: &[u8]) -> Result<(), ClientError> {
         loop {
             // The hub says every ten seconds that it is there.
-            let chunk = match tokio::time::timeout(QUIET, self.answer.chunk()).await {
+            let chunk = match tokio::time::timeout(SILENCE_TIMEOUT, self.answer.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Err(error)) => return Err(ClientError::Broken(self.hub.clone(), error)),
                 Ok(Ok(None)) | Err(_) => return Err(ClientError::Nobody(self.hub.clone())),
@@ -61,7 +61,7 @@ impl Happenings {
     }
 }
 
-/// Whether what is wanted of an event begins in what has come; `end` is what came before, as far as it may matter.
+/// Whether the wanted bytes of an event are in the chunk that has come; `end` holds the last bytes of the chunk before.
 fn happened(end: &mut Vec<u8>, chunk: &[u8], wanted: &[u8]) -> bool {
     end.extend_from_slice(chunk);
     let found = memchr::memmem::find(end, wanted).is_some();
@@ -78,8 +78,8 @@ mod tests {
         let stream = b": from here on\nid: 5\n\nid: 6\nevent: message.denied\ndata: {}\n\n";
         for cut in 0..=stream.len() {
             let mut end = Vec::new();
-            let heard = [&stream[..cut], &stream[cut..]].map(|chunk| happened(&mut end, chunk, b"\ndata:"));
-            assert_eq!(heard.iter().filter(|heard| **heard).count(), 1, "{cut}");
+            let found = [&stream[..cut], &stream[cut..]].map(|chunk| happened(&mut end, chunk, b"\ndata:"));
+            assert_eq!(found.iter().filter(|found| **found).count(), 1, "{cut}");
         }
         assert!(!happened(&mut Vec::new(), b": nothing new\nid: 7\n\n", b"\ndata:"));
     }
