@@ -3,7 +3,7 @@
 //! Slow: one account takes a message in some seconds.
 
 use gatepost::channels::envelope::Envelope;
-use std::fs;
+use std::{fs, path::Path};
 
 use anyhow::{Result, ensure};
 use gatepost_link::{Digest, decision::Verdict, document::Document};
@@ -13,6 +13,21 @@ use gatepost_tests::{
     mocks::{Answer, MockServer, evolution, whatsapp},
 };
 use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// `[channels.whatsapp.home]` at an Evolution API, whose key is in this folder.
+fn by_evolution(server: &MockServer, secrets: &Path) -> Result<String> {
+    let account = evolution::account(server, secrets)?;
+    Ok(format!("[channels.whatsapp.home]\nkind = \"evolution\"\n{account}"))
+}
+
+/// An Evolution API, the folder with its key, and a hub with an account there.
+async fn with_evolution() -> Result<(MockServer, TempDir, TestHub)> {
+    let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
+    let channel = by_evolution(&server, secrets.path())?;
+    let fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
+    Ok((server, secrets, fixture))
+}
 
 /// What was sent, without questions.
 fn messages(server: &MockServer) -> Vec<Value> {
@@ -34,10 +49,7 @@ accounts = { whatsapp = \"home\" }
 allow = [\"whatsapp:*\"]
 ";
     let business = format!("[channels.whatsapp.business]\n{}", whatsapp::account(&server, secrets.path())?);
-    let home = format!(
-        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
-        evolution::account(&server, secrets.path())?
-    );
+    let home = by_evolution(&server, secrets.path())?;
     let mut fixture = TestHub::start(&format!("{agents}{business}{home}")).await?;
     // Cards of buttons are Meta's, and only the other takes a message back.
     for (name, buttons, deletes, accounts) in
@@ -165,12 +177,7 @@ async fn the_cloud_api_takes_files_replies_buttons_and_reactions_and_its_refusal
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_evolution_api_takes_groups_files_polls_and_removals() -> Result<()> {
-    let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel = format!(
-        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
-        evolution::account(&server, secrets.path())?
-    );
-    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
+    let (server, secrets, mut fixture) = with_evolution().await?;
     let agent = fixture.agent("courier").await?;
     let to = "whatsapp:120363012345678901@g.us";
     fixture.operator()?.heard_there("courier", ("whatsapp", "120363012345678901@g.us"), "3EB0AA")?;
@@ -196,6 +203,7 @@ async fn an_evolution_api_takes_groups_files_polls_and_removals() -> Result<()> 
     ensure!(found["state"] == "sent", "{found}");
     let sent = server.heard().iter().filter(|request| request.json()["text"] == "Once.").count();
     ensure!(sent == 1, "{sent}");
+    let channel = by_evolution(&server, secrets.path())?;
     let ready = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &channel)?.cli(&["check"])?.well()?;
     ensure!(ready.contains("instance home"), "{ready}");
     Ok(())
@@ -213,12 +221,7 @@ fn kept(server: &MockServer, jid: &str) -> Result<Vec<Value>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_brazilian_number_is_found_again_at_an_evolution_api_also_after_a_restart() -> Result<()> {
-    let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel = format!(
-        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
-        evolution::account(&server, secrets.path())?
-    );
-    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
+    let (server, _secrets, mut fixture) = with_evolution().await?;
     let agent = fixture.agent("courier").await?;
     // WhatsApp knows it without the 9.
     let (to, jid) = ("whatsapp:+55 41 98765-4321", "554187654321@s.whatsapp.net");
@@ -249,10 +252,7 @@ async fn a_brazilian_number_is_found_again_at_an_evolution_api_also_after_a_rest
 #[tokio::test(flavor = "multi_thread")]
 async fn an_evolution_api_gets_large_files_whole_and_each_under_a_name_that_says_its_type() -> Result<()> {
     let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel = format!(
-        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
-        evolution::account(&server, secrets.path())?
-    );
+    let channel = by_evolution(&server, secrets.path())?;
     let out = tempfile::tempdir()?;
     let from = format!("[agents.courier]\nattach_from = \"{}\"\n", out.path().display());
     let agents = agents_on("whatsapp", "").replace("[agents.courier]\n", &from);
@@ -280,12 +280,7 @@ async fn an_evolution_api_gets_large_files_whole_and_each_under_a_name_that_says
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_passes_at_an_evolution_api_is_tried_again_and_what_was_sent_is_not() -> Result<()> {
-    let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel = format!(
-        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
-        evolution::account(&server, secrets.path())?
-    );
-    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
+    let (server, _secrets, mut fixture) = with_evolution().await?;
     let agent = fixture.agent("courier").await?;
     let group = "whatsapp:120363012345678901@g.us";
     for (n, passing) in [
@@ -314,12 +309,7 @@ async fn what_passes_at_an_evolution_api_is_tried_again_and_what_was_sent_is_not
 #[tokio::test(flavor = "multi_thread")]
 async fn the_words_of_a_voice_do_not_go_after_one_that_an_evolution_api_sent_and_could_not_turn_into_text()
 -> Result<()> {
-    let (server, secrets) = (evolution::start()?, tempfile::tempdir()?);
-    let channel = format!(
-        "[channels.whatsapp.home]\nkind = \"evolution\"\n{}",
-        evolution::account(&server, secrets.path())?
-    );
-    let mut fixture = TestHub::start(&agents_on("whatsapp", &channel)).await?;
+    let (server, _secrets, mut fixture) = with_evolution().await?;
     let agent = fixture.agent("courier").await?;
     let group = "120363012345678901@g.us";
     server.next([evolution::thrown_after_sending("AxiosError: Request failed with status code 401")]);
