@@ -2,8 +2,10 @@
 //! spelled by an account of its channel, and it is rendered and composed there, or refused in words.
 #![no_main]
 
+use std::sync::Arc;
+
 use gatepost::{
-    channels::{OperationRequest, OutgoingPart, Source, registry::NAMES},
+    channels::{Adapter, OperationRequest, OutgoingPart, Source, registry::NAMES, sender::Composed},
     message::{call::Call, operation::Operation, target::Destination},
     render,
 };
@@ -33,7 +35,7 @@ fn compose(call: &Call) {
             _ => Default::default(),
         };
         for (index, part) in parts.iter().enumerate() {
-            let wire = account.compose(&OutgoingPart {
+            let planned = account.plan(&OutgoingPart {
                 address: &address,
                 thread,
                 reply_to: call.reply_to.as_deref(),
@@ -47,7 +49,9 @@ fn compose(call: &Call) {
                 index,
                 of: parts.len(),
             });
-            let _ = (account.refusal(&wire), account.redelivery(&wire), account.remark(&wire));
+            if let Ok(planned) = planned {
+                read(account, &planned);
+            }
         }
         let part = parts.first();
         let operation = &call.operation;
@@ -59,8 +63,14 @@ fn compose(call: &Call) {
             part,
             operation,
         };
-        if let Some(wire) = account.compose_operation(&op) {
-            let _ = (account.refusal(&wire), account.redelivery(&wire), account.remark(&wire));
+        if let Some(Ok(planned)) = account.plan_operation(&op, None) {
+            read(account, &planned);
         }
     }
+}
+
+/// What an account has composed, it reads again after a restart.
+fn read(account: &Arc<dyn Adapter>, planned: &Composed) {
+    let request = account.read(&planned.request);
+    let _ = (request.redelivery(), request.may_resend(), request.remark());
 }
