@@ -5,12 +5,22 @@
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tokio::io::AsyncRead;
 
-use super::PartKey;
+use super::{PartKey, received::Batch};
 use crate::message::{
     action::Action,
+    attachment::Attachment,
     form::{Entry, Taken},
 };
+
+/// The bytes of a file, as they come.
+pub type FileStream<'a> = Box<dyn AsyncRead + Send + Unpin + 'a>;
+
+/// Why a file that somebody sent is not kept, in words for whoever reads the message that it came with.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct NotKept(pub String);
 
 /// The hub cannot say now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -36,4 +46,34 @@ pub trait HubHandle: Send + Sync {
     /// # Errors
     /// It is not written down.
     async fn entered(&self, key: &PartKey, id: &str, entry: Entry) -> Result<Taken, Unavailable>;
+
+    /// Writes down what the platform told, and where the account goes on after it, in one transaction. When this returns, it is on
+    /// disk, and may be acknowledged. What came before is found and not written twice.
+    ///
+    /// # Errors
+    /// Nothing is written down: the account acknowledges nothing, and comes again.
+    async fn receive(&self, _batch: Batch) -> Result<(), Unavailable> {
+        Err(Unavailable)
+    }
+
+    /// Where the account goes on in a stream of its platform's; none if it never read it.
+    ///
+    /// # Errors
+    /// Nobody can say now.
+    async fn position(&self, _stream: &str) -> Result<Option<String>, Unavailable> {
+        Err(Unavailable)
+    }
+
+    /// Keeps a file that somebody sent, for the [batch](Batch) that names it next. What it is, its content tells before `kind` does.
+    ///
+    /// # Errors
+    /// It is too large, empty, or there is no room; the message goes without it.
+    async fn keep_file(
+        &self,
+        _name: Option<&str>,
+        _kind: Option<&str>,
+        _bytes: FileStream<'_>,
+    ) -> Result<Attachment, NotKept> {
+        Err(NotKept("files are not kept here".into()))
+    }
 }

@@ -32,6 +32,7 @@ pub mod located;
 pub mod matrix;
 pub mod ntfy;
 pub mod rate_hints;
+pub mod received;
 pub mod receiver;
 pub mod registry;
 pub mod sender;

@@ -1,7 +1,7 @@
 //! What comes in of a platform's own accord, other than answers: notifications to the hub's HTTP interface, and a connection
 //! over which the platform speaks.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
 
@@ -9,6 +9,7 @@ use super::{
     callback::{CallbackRefused, DeliveryStatus},
     hub_handle::HubHandle,
 };
+use crate::message::target::Target;
 
 /// How a platform's notifications to an account come, at `/v1/platform/{channel}/{account}`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,4 +63,15 @@ pub trait Receiver: Send + Sync + 'static {
     /// Says goodbye over what [`listen`](Self::listen) keeps open, if the platform has a word for it. The hub stops then, and
     /// waits for a moment only.
     async fn leave(&self) {}
+
+    /// For how long one [`show_typing`](Self::show_typing) is seen; nothing if the platform has no such sign.
+    fn typing_lasts(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Shows in a conversation that an answer is being written. It is worth no second try.
+    async fn show_typing(&self, _conversation: &Target) {}
+
+    /// Marks a message, and those before it, as read. It is worth no second try.
+    async fn mark_read(&self, _conversation: &Target, _message_id: &str) {}
 }

@@ -4,6 +4,7 @@
 //! - `answers`: any answer to every decoder;
 //! - `sample`: parts, operations and files;
 //! - `http`: a platform over HTTP;
+//! - `hub`: a hub that remembers what an account received;
 //! - `skeleton`: a channel that was only begun. `cargo xtask new-channel` copies it, and the suite is tried on it.
 //!
 //! A platform that one channel alone has, such as a mail server, is played in that channel's own folder.
@@ -11,5 +12,6 @@
 mod answers;
 pub(crate) mod contract;
 pub(super) mod http;
+pub(crate) mod hub;
 pub(super) mod sample;
 pub(super) mod skeleton;

@@ -1,0 +1,314 @@
+//! What a platform tells of its own accord, in one shape for all channels: what people write, change, take back and press.
+//!
+//! An adapter reads a platform's events into a [`Batch`] and hands it to [`HubHandle::receive`](super::HubHandle::receive). When that
+//! returns, the batch and the position behind it are on disk in one transaction; only then the adapter acknowledges to its platform.
+//! It decides nothing: who may wake an agent, and what is a repetition, is the router's to say.
+//!
+//! All text is a stranger's: it is [clipped](Received::bounded) here, and escaped where it is shown.
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{attachment::Attachment, form::Entry, target::MAX_ADDRESS};
+
+/// The longest text of one message that is kept, in characters. Every platform's own bound is below it but e-mail's.
+pub const MAX_TEXT_CHARS: usize = 32_000;
+/// The longest name of a person or title of a conversation that is kept, in characters.
+pub const MAX_NAME_CHARS: usize = 120;
+/// Most files of one message that are kept.
+pub const MAX_FILES: usize = 16;
+/// Most events that one batch holds. A platform that tells more at once is read in several.
+pub const MAX_BATCH: usize = 200;
+/// The longest position, in bytes: Matrix's `since` is the longest known, some hundred.
+pub const MAX_POSITION_BYTES: usize = 4096;
+
+/// What came with one answer, frame or notification of a platform.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Batch {
+    /// What people did, oldest first.
+    pub received: Vec<Received>,
+    /// Where the account goes on after it. Each replaces the one of its stream.
+    pub positions: Vec<Position>,
+    /// What was not understood, or is nobody's words: counted, and listed by its reason.
+    pub dropped: Vec<Dropped>,
+}
+
+/// How far an account has read a stream of its platform's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Position {
+    /// Which stream: an account may have several, such as a mailbox's folders.
+    pub stream: String,
+    /// Where it goes on, in the platform's own terms.
+    pub value: String,
+}
+
+/// An event that an adapter leaves out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Dropped {
+    /// Why.
+    pub reason: DropReason,
+    /// Which kind of event, in the platform's own term; never what somebody wrote.
+    pub what: String,
+}
+
+/// Why an event goes no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DropReason {
+    /// It cannot be read.
+    Unreadable,
+    /// It is of a kind that the hub has no use for.
+    NotUsed,
+}
+
+/// One thing that somebody did in a conversation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Received {
+    /// By what the platform names this event: the same again is the same event. Empty if the platform names none; then the same
+    /// words of the same author within 30 s are a repetition.
+    pub key: String,
+    /// Where.
+    pub conversation: Conversation,
+    /// Who.
+    pub author: Author,
+    /// The platform's id of the message that it is, or that it is about.
+    pub message_id: Option<String>,
+    /// When, by the platform's clock, in milliseconds since 1970.
+    pub said_at: Option<i64>,
+    /// Whether the account itself is meant: a mention that the platform marks, an answer to it, or a command to it. Its name in a text
+    /// is none.
+    pub mentions_me: bool,
+    /// What.
+    pub event: Event,
+}
+
+/// A conversation, as its platform names it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Conversation {
+    /// The address by which the account answers there.
+    pub address: String,
+    /// The thread in it; none on a platform whose threads are only quotes.
+    pub thread: Option<String>,
+    /// Whether it is between the account and one person.
+    pub direct: bool,
+    /// What it is called.
+    pub title: Option<String>,
+}
+
+/// Who did something.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Author {
+    /// The platform's id of them: the identity, never a name.
+    pub id: String,
+    /// Other ids of the same person, from typed fields of the platform alone.
+    pub same_as: Vec<String>,
+    /// What they are called. They choose it.
+    pub name: Option<String>,
+    /// Person, program, or the account itself.
+    pub kind: AuthorKind,
+    /// Whether the platform vouches that it is them. E-mail does not unless the receiving server checked it.
+    pub unverified: bool,
+}
+
+/// What an author is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AuthorKind {
+    /// A person, as far as the platform tells.
+    #[default]
+    Person,
+    /// A bot or another program. It never wakes an agent: two that answer each other would not end.
+    Program,
+    /// The account itself.
+    Myself,
+}
+
+/// What somebody did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Event {
+    /// Wrote.
+    Message(Words),
+    /// Changed what they had written; these are the new words.
+    Edit(Words),
+    /// Took back what had been written.
+    Delete,
+    /// Reacted to a message.
+    Reaction {
+        /// With what.
+        emoji: String,
+        /// Whether it was taken back.
+        removed: bool,
+    },
+    /// Pressed a button of a message that the account sent.
+    Press {
+        /// The button's data.
+        data: String,
+    },
+    /// Entered something into a form.
+    Entry(Entry),
+    /// Answered a poll that the account sent.
+    Vote {
+        /// What they chose, in the poll's words or numbers; empty if they took it back.
+        options: Vec<String>,
+    },
+    /// Joined, or took the account into, the conversation.
+    Join,
+    /// Left, or put the account out of, the conversation.
+    Leave,
+    /// A program outside says something: no person's words.
+    Webhook(Words),
+}
+
+/// Words, and what goes with them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Words {
+    /// The text.
+    pub text: String,
+    /// Files that the hub has already.
+    pub files: Vec<Attachment>,
+    /// Files that could not be kept, and why, a line each.
+    pub missing: Vec<String>,
+    /// Whether they are somebody else's, handed on.
+    pub forwarded: bool,
+    /// The message that they answer.
+    pub reply_to: Option<ReplyTo>,
+}
+
+/// The message that one answers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReplyTo {
+    /// The platform's id of it.
+    pub id: String,
+    /// Whether the account wrote it.
+    pub mine: bool,
+    /// What it says, where the platform tells.
+    pub text: Option<String>,
+}
+
+impl DropReason {
+    /// The word by which it is counted and listed.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Unreadable => "unreadable",
+            Self::NotUsed => "not_used",
+        }
+    }
+}
+
+impl Event {
+    /// The word by which its kind is stored and told.
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Message(_) => "message",
+            Self::Edit(_) => "edit",
+            Self::Delete => "delete",
+            Self::Reaction { .. } => "reaction",
+            Self::Press { .. } => "press",
+            Self::Entry(_) => "entry",
+            Self::Vote { .. } => "vote",
+            Self::Join => "join",
+            Self::Leave => "leave",
+            Self::Webhook(_) => "webhook",
+        }
+    }
+
+    /// The words in it.
+    pub const fn words(&self) -> Option<&Words> {
+        match self {
+            Self::Message(words) | Self::Edit(words) | Self::Webhook(words) => Some(words),
+            _ => None,
+        }
+    }
+
+    fn words_mut(&mut self) -> Option<&mut Words> {
+        match self {
+            Self::Message(words) | Self::Edit(words) | Self::Webhook(words) => Some(words),
+            _ => None,
+        }
+    }
+}
+
+/// The first `most` characters of a text.
+fn clip(text: &mut String, most: usize) {
+    if let Some((end, _)) = text.char_indices().nth(most) {
+        text.truncate(end);
+    }
+}
+
+impl Received {
+    /// The same within bounds: what is longer is cut off, and what is named by an id that is none is `Err`, for it cannot be
+    /// answered.
+    ///
+    /// # Errors
+    /// The conversation or the author has no id, or one that is too long.
+    pub fn bounded(mut self) -> Result<Self, Dropped> {
+        let fits = |id: &str| !id.is_empty() && id.chars().count() <= MAX_ADDRESS;
+        let all_fit = fits(&self.conversation.address)
+            && fits(&self.author.id)
+            && self.conversation.thread.as_deref().is_none_or(fits)
+            && self.message_id.as_deref().is_none_or(fits);
+        if !all_fit {
+            let what = self.event.word().to_owned();
+            return Err(Dropped { reason: DropReason::Unreadable, what });
+        }
+        for name in [&mut self.conversation.title, &mut self.author.name].into_iter().flatten() {
+            clip(name, MAX_NAME_CHARS);
+        }
+        self.author.same_as.retain(|id| fits(id));
+        self.author.same_as.truncate(4);
+        if let Some(words) = self.event.words_mut() {
+            clip(&mut words.text, MAX_TEXT_CHARS);
+            words.files.truncate(MAX_FILES);
+            words.missing.truncate(MAX_FILES);
+            words.missing.iter_mut().for_each(|line| clip(line, MAX_NAME_CHARS));
+            words.reply_to = words.reply_to.take().filter(|reply| fits(&reply.id));
+            if let Some(text) = words.reply_to.as_mut().and_then(|reply| reply.text.as_mut()) {
+                clip(text, MAX_TEXT_CHARS);
+            }
+        }
+        match &mut self.event {
+            Event::Reaction { emoji, .. } => clip(emoji, MAX_NAME_CHARS),
+            Event::Press { data } => clip(data, MAX_TEXT_CHARS),
+            Event::Vote { options } => {
+                options.truncate(100);
+                options.iter_mut().for_each(|option| clip(option, MAX_NAME_CHARS));
+            }
+            _ => {}
+        }
+        Ok(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn received(text: &str) -> Received {
+        Received {
+            key: "1".into(),
+            conversation: Conversation { address: "5".into(), direct: true, ..Conversation::default() },
+            author: Author { id: "7".into(), ..Author::default() },
+            message_id: Some("1".into()),
+            said_at: None,
+            mentions_me: false,
+            event: Event::Message(Words { text: text.into(), ..Words::default() }),
+        }
+    }
+
+    #[test]
+    fn long_words_are_cut_at_a_character_and_short_ones_stay() {
+        let long = "ä".repeat(MAX_TEXT_CHARS + 1);
+        let kept = received(&long).bounded().unwrap();
+        assert_eq!(kept.event.words().unwrap().text, long[..2 * MAX_TEXT_CHARS]);
+        assert_eq!(received("hello").bounded(), Ok(received("hello")));
+    }
+
+    #[test]
+    fn what_has_no_conversation_or_author_is_dropped() {
+        let mut no_author = received("x");
+        no_author.author.id.clear();
+        let mut long = received("x");
+        long.conversation.address = "5".repeat(MAX_ADDRESS + 1);
+        for received in [no_author, long] {
+            assert_eq!(received.bounded().unwrap_err().reason, DropReason::Unreadable);
+        }
+    }
+}

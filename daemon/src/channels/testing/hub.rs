@@ -1,0 +1,147 @@
+//! A hub that keeps in memory what an account tells it, for tests of what accounts receive.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, MutexGuard, PoisonError},
+};
+
+use async_trait::async_trait;
+use gatepost_link::Digest;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
+use tokio::{io::AsyncReadExt as _, sync::Notify};
+
+use crate::{
+    channels::{
+        PartKey,
+        hub_handle::{FileStream, HubHandle, NotKept, Unavailable},
+        received::{Batch, Dropped, Received},
+    },
+    message::{
+        action::Action,
+        attachment::Attachment,
+        form::{Entry, Taken},
+    },
+};
+
+/// The hub.
+#[derive(Default)]
+pub(crate) struct HubMock {
+    state: Mutex<State>,
+    came: Notify,
+}
+
+#[derive(Default)]
+struct State {
+    received: Vec<Received>,
+    dropped: Vec<Dropped>,
+    positions: HashMap<String, String>,
+    files: Vec<Vec<u8>>,
+    /// How many batches are not written down first.
+    failing: usize,
+}
+
+impl HubMock {
+    /// One that has read the streams of an account so far.
+    pub(crate) fn at(positions: &[(&str, &str)]) -> Self {
+        let hub = Self::default();
+        hub.state().positions =
+            positions.iter().map(|(stream, value)| ((*stream).into(), (*value).into())).collect();
+        hub
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The next `batches` are not written down.
+    pub(crate) fn fail(&self, batches: usize) {
+        self.state().failing = batches;
+    }
+
+    /// All that was received so far, once it is at least `count`.
+    pub(crate) async fn received(&self, count: usize) -> Vec<Received> {
+        loop {
+            let came = self.came.notified();
+            if self.state().received.len() >= count {
+                return self.state().received.clone();
+            }
+            came.await;
+        }
+    }
+
+    /// All that was dropped so far.
+    pub(crate) fn dropped(&self) -> Vec<Dropped> {
+        self.state().dropped.clone()
+    }
+
+    /// Where a stream goes on.
+    pub(crate) fn at_position(&self, stream: &str) -> Option<String> {
+        self.state().positions.get(stream).cloned()
+    }
+
+    /// The bytes of the files that were kept.
+    pub(crate) fn files(&self) -> Vec<Vec<u8>> {
+        self.state().files.clone()
+    }
+}
+
+#[async_trait]
+impl HubHandle for HubMock {
+    async fn newest(&self, _: Action) -> Option<Value> {
+        None
+    }
+
+    async fn request(&self, _: &PartKey) -> Result<Option<Value>, Unavailable> {
+        Ok(None)
+    }
+
+    async fn entered(&self, _: &PartKey, _: &str, _: Entry) -> Result<Taken, Unavailable> {
+        Err(Unavailable)
+    }
+
+    async fn receive(&self, batch: Batch) -> Result<(), Unavailable> {
+        let mut state = self.state();
+        if state.failing > 0 {
+            state.failing -= 1;
+            return Err(Unavailable);
+        }
+        for received in batch.received {
+            match received.bounded() {
+                Ok(received) => state.received.push(received),
+                Err(dropped) => state.dropped.push(dropped),
+            }
+        }
+        state.dropped.extend(batch.dropped);
+        state.positions.extend(batch.positions.into_iter().map(|position| (position.stream, position.value)));
+        drop(state);
+        self.came.notify_waiters();
+        Ok(())
+    }
+
+    async fn position(&self, stream: &str) -> Result<Option<String>, Unavailable> {
+        Ok(self.at_position(stream))
+    }
+
+    async fn keep_file(
+        &self,
+        name: Option<&str>,
+        kind: Option<&str>,
+        mut bytes: FileStream<'_>,
+    ) -> Result<Attachment, NotKept> {
+        let mut kept = Vec::new();
+        bytes.read_to_end(&mut kept).await.map_err(|error| NotKept(error.to_string()))?;
+        let attachment = Attachment {
+            sha256: Digest(Sha256::digest(&kept).into()),
+            name: name.unwrap_or("file").into(),
+            kind: kind.unwrap_or("application/octet-stream").into(),
+            said_to_be: None,
+            size: kept.len() as u64,
+            caption: None,
+            voice: false,
+            spoken: None,
+        };
+        self.state().files.push(kept);
+        Ok(attachment)
+    }
+}
