@@ -32,6 +32,7 @@ use crate::{
     policy::{Origin, Touched, Verdict},
     sessions,
     store::{StoreError, now_ms},
+    turns::{LEASE_MS, lease},
 };
 
 /// A caller's own name for a call, and what the call said.
@@ -47,6 +48,9 @@ impl Idempotency {
     /// A call without a name: none is the repetition of it.
     pub const NONE: Self = Self { key: None, fingerprint: [0; 32] };
 }
+
+/// A lease is prolonged if this much of it is gone, in milliseconds.
+const RENEWED_MS: i64 = 60_000;
 
 /// A call that passed the checks on admission.
 pub(super) enum Admission {
@@ -285,10 +289,26 @@ impl Pipeline {
     /// The conversation that a context stands for, if it is this agent's and still valid.
     pub async fn origin(&self, agent: &str, context: &str) -> Result<Origin, Refusal> {
         let origin = sessions::origin(self.0.outbox.store(), agent, context).await.map_err(unavailable)?;
-        origin.map_err(|error| {
+        let origin = origin.map_err(|error| {
             let hint = "give the context that came with the message of this turn";
             Refusal::new(Code::Forbidden, error.to_string(), hint).because("context")
-        })
+        })?;
+        if let Some(turn) = &origin.turn {
+            self.keep_turn(turn).await.map_err(unavailable)?;
+        }
+        Ok(origin)
+    }
+
+    /// Keeps the turn that a call belongs to: whoever calls is at work. Written down once a minute at most.
+    async fn keep_turn(&self, turn: &str) -> Result<(), StoreError> {
+        let store = self.outbox().store();
+        let until = store.look(|db| lease::until(db, turn))?;
+        let now = now_ms();
+        if until.is_none_or(|until| until > now + LEASE_MS - RENEWED_MS) {
+            return Ok(());
+        }
+        let turn = turn.to_owned();
+        store.write(move |tx| lease::renew(tx, &turn, now)).await
     }
 
     pub(super) async fn origin_of(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {

@@ -45,6 +45,10 @@ macro_rules! events {
 }
 
 events! {
+    /// A person let somebody in, or shut them out.
+    AccessDecided = "access.decided",
+    /// A person is to be asked whether somebody is let in.
+    AccessRequested = "access.requested",
     /// The rows of messages have hashes from here on.
     AuditBegan = "audit.began",
     /// A call was refused on admission.
@@ -95,6 +99,12 @@ events! {
     TokenAdded = "token.added",
     /// A token is void.
     TokenRevoked = "token.revoked",
+    /// An agent ended a turn.
+    TurnEnded = "turn.ended",
+    /// Nobody ended a turn.
+    TurnFailed = "turn.failed",
+    /// A turn that had failed waits again.
+    TurnRetried = "turn.retried",
 }
 
 const fn came_to(state: State) -> &'static str {
@@ -140,7 +150,7 @@ mod tests {
     use super::*;
 
     /// What stands in databases out there.
-    const STORED: [(Event, &str); 35] = [
+    const STORED: [(Event, &str); 40] = [
         (Event::Message(State::Accepted), "message.accepted"),
         (Event::Message(State::Held), "message.held"),
         (Event::Message(State::Ready), "message.ready"),
@@ -151,6 +161,8 @@ mod tests {
         (Event::Message(State::Expired), "message.expired"),
         (Event::Message(State::Cancelled), "message.cancelled"),
         (Event::Message(State::Unknown), "message.unknown"),
+        (Event::AccessDecided, "access.decided"),
+        (Event::AccessRequested, "access.requested"),
         (Event::AuditBegan, "audit.began"),
         (Event::CallRefused, "call.refused"),
         (Event::ClockSettled, "clock.settled"),
@@ -176,6 +188,9 @@ mod tests {
         (Event::QueuePurged, "queue.purged"),
         (Event::TokenAdded, "token.added"),
         (Event::TokenRevoked, "token.revoked"),
+        (Event::TurnEnded, "turn.ended"),
+        (Event::TurnFailed, "turn.failed"),
+        (Event::TurnRetried, "turn.retried"),
     ];
 
     #[test]

@@ -50,6 +50,9 @@ pub struct Capabilities {
     pub edits: EditForm,
     /// Which way its requests go.
     pub mode: DeliveryMode,
+    /// Whether its accounts are a person's own number or mailbox, to which a whole address book writes: nobody is asked about
+    /// strangers there unless a route says so.
+    pub personal: bool,
 }
 
 /// What an edit is on a platform.
@@ -95,6 +98,7 @@ impl Capabilities {
         instead: &[],
         edits: EditForm::InPlace,
         mode: DeliveryMode::Direct,
+        personal: false,
     };
 
     /// What to do instead of an action that it lacks.

@@ -14,13 +14,16 @@ mod markdown;
 mod mcp;
 mod options;
 mod output;
+mod people;
 mod queue;
 mod reload;
 mod restore;
 mod run;
 mod send;
+mod sessions;
 mod shells;
 mod text;
+mod turns;
 
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
@@ -93,6 +96,15 @@ enum Command {
     /// Pair, list, rename and revoke companions, which decide on what is held; or be one, in this terminal.
     #[command(subcommand)]
     Companion(companion::Command),
+    /// See what agents were woken for, and give what failed out again.
+    #[command(subcommand)]
+    Turns(turns::Command),
+    /// See who writes to agents, and let people in or shut them out.
+    #[command(subcommand)]
+    People(people::Command),
+    /// See where agents speak with whom, and what was said.
+    #[command(subcommand)]
+    Sessions(sessions::Command),
     /// Check the audit, or show it.
     #[command(subcommand)]
     Audit(audit::Command),
@@ -241,6 +253,9 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Message(arguments) => send::message(&place, &arguments).await,
         Command::Mcp(arguments) => mcp::run(&place, &arguments).await,
         Command::Queue(command) => queue::run(&place, command).await,
+        Command::Turns(command) => turns::run(&place, command).await,
+        Command::People(command) => people::run(&place, command).await,
+        Command::Sessions(command) => sessions::run(&place, command).await,
         Command::Companion(command) => companion::run(&place, command).await,
         Command::Audit(command) => audit::run(&place.config, command),
         Command::Restore(arguments) => restore::run(&place.config, arguments),

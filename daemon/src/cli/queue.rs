@@ -173,10 +173,13 @@ fn print_receipt(receipt: &Value, json: bool) -> Result<(), PrintError> {
 }
 
 fn path(id: &str, end: &str) -> Result<String, Failed> {
-    match !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric()) {
-        true => Ok(format!("/v1/messages/{id}{end}")),
-        false => Err(Failed::Usage(format!("{id:?} is not a message's id"))),
-    }
+    Ok(format!("/v1/messages/{}{end}", segment(id)?))
+}
+
+/// An id of the hub's as it stands in a path.
+pub(super) fn segment(id: &str) -> Result<&str, Failed> {
+    let is_one = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric());
+    is_one.then_some(id).ok_or_else(|| Failed::Usage(format!("{id:?} is not an id")))
 }
 
 fn list(messages: &[Value]) -> String {

@@ -77,6 +77,7 @@ const VALUES: &[Value] = &[
     }),
     ("approval.quorum", When::Reload, |config| config.approval.quorum.to_string()),
     ("approval.cards_per_hour", When::Reload, |config| config.approval.cards_per_hour.to_string()),
+    ("routing.default_agent", When::Reload, |config| format!("{:?}", config.routing)),
     ("contexts.ttl", When::Reload, |config| format!("{:?}", config.contexts.ttl)),
 ];
 
@@ -91,6 +92,8 @@ impl Config {
         let mut changed = differ(When::Reload, holds);
         changed.extend(entries("agents", &self.agents, &holds.agents));
         changed.extend(entries("book", &self.book, &holds.book));
+        changed.extend(entries("people", &self.people, &holds.people));
+        changed.extend(entries("routes", &self.routes, &holds.routes));
         changed.extend(entries("channels", &self.accounts(), &holds.accounts()));
         let mut at_next_start = differ(When::Start, started);
         at_next_start.extend(entries("hooks", &self.hooks, &started.hooks));
@@ -141,6 +144,7 @@ mod tests {
             ("reply", keys::REPLY),
             ("approval", keys::APPROVAL),
             ("contexts", keys::CONTEXTS),
+            ("routing", keys::ROUTING),
         ];
         let known = sections
             .iter()

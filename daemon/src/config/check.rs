@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
-use super::{Agent, Checked, CheckedAgent, Config, ConfigError, hooks::Transport};
+use super::{Agent, Checked, CheckedAgent, Config, ConfigError, hooks::Transport, routes};
 use crate::{
     approval::registry::MAX_DEVICES,
     channels::registry::kind,
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
     files::Sources,
     message::{attachment_spec::MOST, call::MAX_TEXT},
+    router::Routing,
     settings::is_name,
 };
 
@@ -32,7 +33,8 @@ impl Config {
         }
         self.check_broker()?;
         self.check_approval()?;
-        Ok(Checked { book, hooks, speaks, private_urls, agents })
+        let routing = self.check_routing()?;
+        Ok(Checked { book, hooks, speaks, private_urls, routing, agents })
     }
 
     /// Where each agent's files may come from.
@@ -67,6 +69,30 @@ impl Config {
             hooks.insert(name.clone(), hook.way().map_err(|problem| invalid(key, problem))?);
         }
         Ok(hooks)
+    }
+
+    fn check_routing(&self) -> Result<Routing, ConfigError> {
+        let names = self.routes.keys().map(|name| ("routes", name));
+        let mut names = names.chain(self.people.keys().map(|name| ("people", name)));
+        if let Some((section, name)) = names.find(|(_, name)| !is_name(name)) {
+            return Err(invalid(format!("{section}.{name}"), NAMES));
+        }
+        let people = routes::people(self.people.iter()).map_err(|(key, problem)| invalid(key, problem))?;
+        let is_agent = |key: String, agent: &str| match self.agents.contains_key(agent) {
+            true => Ok(()),
+            false => Err(invalid(key, format!("there is no [agents.{agent}]"))),
+        };
+        let default_agent = self.routing.default_agent.clone();
+        if let Some(agent) = &default_agent {
+            is_agent("routing.default_agent".into(), agent)?;
+        }
+        let mut read = Vec::new();
+        for (name, route) in &self.routes {
+            is_agent(format!("routes.{name}.agent"), &route.agent)?;
+            let route = route.read(name);
+            read.push(route.map_err(|(key, problem)| invalid(format!("routes.{name}.{key}"), problem))?);
+        }
+        Ok(Routing { routes: read, people, default_agent })
     }
 
     fn check_channels(&self) -> Result<(), ConfigError> {

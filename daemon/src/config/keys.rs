@@ -318,6 +318,83 @@ pub const CONTEXTS: &[Key] = &[key(
     "How long an agent may answer in a conversation after the message that it answers.",
 )];
 
+/// `[routing]`.
+pub const ROUTING: &[Key] = &[example(
+    "default_agent",
+    "\"engineer\"",
+    "The agent for conversations that no route names. If somebody writes to one of the hub's accounts there, or mentions it, a person \
+     is asked whether this agent may answer. Without this key such messages are dropped.",
+)];
+
+/// `[people.NAME]`.
+pub const PERSON: &[Key] = &[
+    example(
+        "ids",
+        "[\"telegram:123456\", \"phone:+15551234567\"]",
+        "Their ids, \"channel:id\", as gatepost people shows them. phone: stands for WhatsApp, Signal and iMessage.",
+    ),
+    key(
+        "scope",
+        "\"known\"",
+        "How far their words are trusted: \"owner\" (cross_context decides what may leave the conversation), \"known\" (it is held \
+         whatever cross_context says), or \"blocked\" (nothing of theirs is read). Of anybody else, nothing leaves the conversation.",
+    ),
+];
+
+/// `[routes.NAME]`.
+pub const ROUTE: &[Key] = &[
+    example(
+        "from",
+        "[\"telegram:*\"]",
+        "The conversations: \"channel:address\", \"channel:*\", or \"*\". If several routes of one agent name a conversation, the \
+         closest entry counts. Several agents may be in one conversation; each is judged by itself.",
+    ),
+    example("account", "\"work\"", "The only account that it is for, on a channel with several."),
+    example("agent", "\"engineer\"", "The agent that is woken."),
+    key(
+        "engage",
+        "\"mention\"",
+        "What wakes it: \"mention\" (a direct message, a mention that the platform marks, or an answer to a message of the hub's), \
+         \"mention-sticky\" (the same, or any message within a day after the agent was last woken there), or \"pattern\".",
+    ),
+    example(
+        "pattern",
+        "\"(?i)^hub\\\\b\"",
+        "With engage = \"pattern\": a regular expression that the text has to match; \".\" is any message, also one without a text.",
+    ),
+    key(
+        "senders",
+        "\"known\"",
+        "Whose messages wake it: \"known\" (people of the configuration, and those that were let in) or \"all\".",
+    ),
+    example(
+        "unknown",
+        "\"request_approval\"",
+        "What happens to a stranger's message that would wake it: \"request_approval\" (it waits, and a person is asked), \"strict\" \
+         (it is dropped), or \"public\" (it goes on). Without this key, strangers are asked about on accounts of bots, and dropped \
+         on those of people: e-mail, Signal, WhatsApp and iMessage.",
+    ),
+    key(
+        "ignored",
+        "\"drop\"",
+        "What happens to messages that do not wake it: \"drop\", or \"accumulate\" (the newest 50 are read with the next one that does).",
+    ),
+    key(
+        "session",
+        "\"shared\"",
+        "Which session of the agent they belong to: \"shared\" (one for each conversation), \"per-thread\", or \"agent-shared\" (one for \
+         all conversations of this route).",
+    ),
+    key(
+        "queue",
+        "\"collect\"",
+        "What happens to messages while the agent is at work: \"collect\" (the next turn has all of an author's in a thread) or \
+         \"followup\" (each is a turn of its own).",
+    ),
+    key("typing", "true", "Shows in the conversation that an answer is being written, if the platform can."),
+    key("read_marks", "true", "Marks messages as read when the agent takes them, if the platform can."),
+];
+
 /// A section of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Section {
@@ -341,6 +418,17 @@ pub const SECTIONS: &[Section] = &[
     section("broker", "The MQTT broker, by which companions reach the hub.", BROKER),
     section("approval", "Who decides about held messages, and until when.", APPROVAL),
     section("contexts", "How long a conversation can be answered.", CONTEXTS),
+    section("routing", "What happens to messages in conversations that no route names.", ROUTING),
+    section(
+        "people.NAME",
+        "People, by the ids that platforms give them. Whoever is not here, and was not let in, is a stranger.",
+        PERSON,
+    ),
+    section(
+        "routes.NAME",
+        "Which agent is woken by what people write. An account reads it with receive = true.",
+        ROUTE,
+    ),
     section("reply", "What becomes of the text of an agent's turn.", REPLY),
     section(
         "voice",

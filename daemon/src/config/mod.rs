@@ -18,6 +18,7 @@ pub mod keys;
 pub mod locate;
 #[cfg(test)]
 mod reference;
+pub mod routes;
 mod sections;
 mod span;
 pub mod template;
@@ -122,6 +123,12 @@ pub struct Config {
     pub approval: Approval,
     /// `[contexts]`.
     pub contexts: Contexts,
+    /// `[routing]`.
+    pub routing: routes::Routing,
+    /// `[people.NAME]`.
+    pub people: BTreeMap<String, routes::PersonEntry>,
+    /// `[routes.NAME]`.
+    pub routes: BTreeMap<String, routes::RouteEntry>,
     /// `[hooks.NAME]`.
     pub hooks: BTreeMap<String, hooks::Hook>,
     /// `[channels.CHANNEL.ACCOUNT]`; each channel reads its own.

@@ -35,6 +35,8 @@ pub fn full() -> String {
             "voice" => voice(&mut file, keys),
             "agents.NAME" => agents(&mut file, keys),
             "hooks.NAME" => hooks(&mut file),
+            "people.NAME" => section(&mut file, "people.ann", keys, false),
+            "routes.NAME" => section(&mut file, "routes.home", keys, false),
             name => section(&mut file, name, keys, true),
         }
     }

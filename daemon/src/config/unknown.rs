@@ -15,8 +15,8 @@ use crate::{
 };
 
 const SECTIONS: &[&str] = &[
-    "hub", "queue", "files", "broker", "agents", "book", "reply", "voice", "approval", "contexts", "hooks",
-    "channels",
+    "hub", "queue", "files", "broker", "agents", "book", "reply", "voice", "approval", "contexts", "routing",
+    "people", "routes", "hooks", "channels",
 ];
 
 struct Check<'a> {
@@ -64,8 +64,14 @@ fn known<'a, 'i>(root: &'a DeTable<'i>) -> Vec<Known<'a, 'i>> {
             "voice" => one(keys::VOICE),
             "approval" => one(keys::APPROVAL),
             "contexts" => one(keys::CONTEXTS),
-            "agents" | "hooks" => {
-                let keys = if section == "agents" { keys::AGENT } else { keys::HOOK };
+            "routing" => one(keys::ROUTING),
+            "agents" | "hooks" | "people" | "routes" => {
+                let keys = match section {
+                    "agents" => keys::AGENT,
+                    "hooks" => keys::HOOK,
+                    "people" => keys::PERSON,
+                    _ => keys::ROUTE,
+                };
                 known.extend(
                     tables(inner).map(|(name, table)| (format!("{section}.{name}"), table, keys.to_vec())),
                 );

@@ -5,7 +5,7 @@
 //! - [`send`]: one message's parts, each marked before its request leaves; [`attempt`]: one of them; [`voice_fallback`]: the words of
 //!   a recording that is refused;
 //! - [`ending`]: what a failed attempt means;
-//! - [`listening`], [`callbacks`]: what platforms say of their own accord;
+//! - [`callbacks`]: what platforms say of their own accord of what was sent;
 //! - [`recover`]: what a restart makes of what was on its way;
 //! - [`sent_hooks`]: the owner's programs that hear how a message ended.
 //!
@@ -16,7 +16,6 @@ pub mod callbacks;
 pub mod dispatch;
 pub(crate) mod ending;
 pub(crate) mod lanes;
-pub mod listening;
 mod pause;
 pub mod recover;
 pub mod send;

@@ -37,9 +37,10 @@ const LOOK: u64 = 1024 * 1024;
 /// What a file is called until it is whole.
 const HALF: &str = ".half-";
 
-/// What keeps a file: a message, the `local` inbox, or somebody who handed it in.
+/// What keeps a file: a message, the `local` inbox, somebody who handed it in, or what was received with it.
 const REFERRED: &str = "SELECT EXISTS (SELECT 1 FROM file_uses WHERE digest = ?1)
-    OR EXISTS (SELECT 1 FROM local WHERE digest = ?1) OR EXISTS (SELECT 1 FROM uploads WHERE digest = ?1)";
+    OR EXISTS (SELECT 1 FROM local WHERE digest = ?1) OR EXISTS (SELECT 1 FROM uploads WHERE digest = ?1)
+    OR EXISTS (SELECT 1 FROM inbound_files WHERE digest = ?1)";
 
 /// Where staged files are under a data directory.
 pub(super) fn folder(data: &Path) -> PathBuf {

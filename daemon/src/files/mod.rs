@@ -27,7 +27,10 @@ use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::{Stream, StreamExt as _};
 use rusqlite::Transaction;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::{
+    io::{AsyncRead, AsyncReadExt as _},
+    sync::{Semaphore, SemaphorePermit},
+};
 
 pub use blob_store::Pin;
 pub use uploads::Uploaded;
@@ -173,6 +176,30 @@ impl Files {
         let kind = sniff::sniff(&taken.head, None).kind;
         uploads::register(self.0.blobs.store(), agent, taken.pin.digest()).await?;
         Ok(Uploaded { file: taken.pin.digest(), size: taken.size, kind, lasts: uploads::LASTS })
+    }
+
+    /// Takes a file that somebody sent to an agent. It stays as long as what came with it.
+    pub async fn keep(
+        &self,
+        name: Option<&str>,
+        kind: Option<&str>,
+        mut bytes: impl AsyncRead + Unpin,
+    ) -> Result<Staged, StageError> {
+        let _turn = turn(&self.0.far).await?;
+        self.make_room().await;
+        let mut draft = self.draft(u64::MAX)?;
+        let receive = async {
+            let mut block = vec![0; BLOCK_BYTES];
+            loop {
+                match bytes.read(&mut block).await.map_err(|error| StageError::Broken(error.to_string()))? {
+                    0 => return draft.finish().await,
+                    n => draft.write(&block[..n]).await?,
+                }
+            }
+        };
+        let limit = self.bounds().url_timeout;
+        let taken = tokio::time::timeout(limit, receive).await.map_err(|_| StageError::Slow(limit))??;
+        stage::received(name, kind, taken)
     }
 
     fn draft(&self, left: u64) -> Result<Draft, StageError> {

@@ -163,3 +163,23 @@ fn described(asked: Asked, came: Fetched) -> Result<Staged, StageError> {
     };
     Ok(Staged { attachment, pin: taken.pin })
 }
+
+/// What a file that somebody sent is, and what it is called.
+pub(super) fn received(name: Option<&str>, kind: Option<&str>, taken: Taken) -> Result<Staged, StageError> {
+    if taken.size == 0 {
+        return Err(StageError::Empty);
+    }
+    let sniffed = sniff::sniff(&taken.head, kind);
+    let name = name.and_then(clean_name).unwrap_or_else(|| format!("file.{}", sniffed.extension));
+    let attachment = Attachment {
+        sha256: taken.pin.digest(),
+        name,
+        kind: sniffed.kind,
+        said_to_be: sniffed.said_to_be,
+        size: taken.size,
+        caption: None,
+        voice: false,
+        spoken: None,
+    };
+    Ok(Staged { attachment, pin: taken.pin })
+}

@@ -11,6 +11,7 @@ mod memory;
 mod operator;
 pub mod reload;
 pub mod restore;
+mod routing;
 mod start;
 mod steady;
 mod upkeep;
@@ -97,6 +98,9 @@ pub enum HubError {
     /// An agent's list names what is no address.
     #[error(transparent)]
     Allowlist(Box<agents::UnusableEntry>),
+    /// A route names what is no address.
+    #[error("{0}: {1}")]
+    Route(String, String),
     /// The companion that comes with the hub.
     #[error(transparent)]
     Device(#[from] DeviceError),
@@ -154,6 +158,7 @@ pub struct Hub {
     server: JoinHandle<()>,
     stop: watch::Sender<bool>,
     upkeep: JoinHandle<()>,
+    turns: JoinHandle<()>,
     telling: JoinHandle<()>,
     signer: Signer,
 }
@@ -183,6 +188,7 @@ impl HubError {
             Self::BrokerPassword(_) => Some("broker.password".into()),
             Self::Broker(_) => Some("broker".into()),
             Self::HookToken(hook, _) => Some(format!("hooks.{hook}.token")),
+            Self::Route(key, _) => Some(key.clone()),
             Self::VoiceToken(_) => Some("voice.token".into()),
             _ => None,
         }
@@ -256,6 +262,7 @@ impl Hub {
     /// time is taken up at the next start.
     pub async fn stop(self) {
         self.upkeep.abort();
+        self.turns.abort();
         self.events.close();
         self.telling.abort();
         // A receiver that is gone has stopped already.

@@ -22,16 +22,17 @@ use super::{
     accounts::Opened,
     agents::agents,
     broker_elsewhere, hooks,
+    routing::routing,
     steady::{self, NotSteady},
     voice,
 };
 use crate::{
     audit::{self, Entry, Event},
     config::{Config, ConfigError, changes::Changes, locate::locate_in},
-    delivery::listening::Listening,
     metrics::reloads::Reloads,
     outbox::bounds::Bounds,
     pipeline::{Pipeline, address_book::AddressBook, current::Current},
+    receiving::listening::Listening,
     settings::readers::ReadByAll,
     store::{Store, StoreError},
 };
@@ -116,7 +117,7 @@ impl Reload {
     /// For a hub that started with this configuration, from this file. Accounts listen from here on.
     pub(super) async fn new(file: Option<&Path>, config: &Config, opened: Opened, current: &Current) -> Self {
         let pipeline = current.pipeline();
-        let mut listening = Listening::default();
+        let mut listening = Listening::of(current);
         listening.follow(&pipeline).await;
         Self(Arc::new(Shared {
             file: file.map(Path::to_owned),
@@ -227,6 +228,7 @@ impl Shared {
         };
         let opened = opened.reopened(&config, &self.store).map_err(failed)?;
         let agents = agents(&config, opened.accounts()).map_err(failed)?;
+        let routing = routing(&config, opened.accounts()).map_err(failed)?;
         // What waits for the next start must not keep that from succeeding.
         hooks::build(&config).map_err(failed)?;
         voice(&config).map_err(failed)?;
@@ -241,6 +243,7 @@ impl Shared {
             shared.ttl = config.hub.ttl.0;
             shared.context_ttl = config.contexts.ttl.0;
             shared.book = book;
+            shared.routing = Arc::new(routing);
         });
         Ok(Next { config, opened, pipeline })
     }

@@ -18,6 +18,7 @@ use super::{
     meeting::{Meeting, meet},
     operator, recover,
     reload::{Reload, bounds},
+    routing::routing,
     upkeep::{self, Plan},
     voice,
 };
@@ -46,6 +47,7 @@ use crate::{
     },
     settings::secret::Secret,
     store::Store,
+    turns::wake::Wake,
 };
 
 impl Hub {
@@ -74,6 +76,7 @@ impl Hub {
         let dispatcher = tokio::spawn(current.clone().dispatch(resting));
         let reload = Reload::new(extras.file.as_deref(), config, opened, &current).await;
         let telling = tokio::spawn(current.clone().tell_hooks());
+        let turns = tokio::spawn(current.pipeline().keep_turns());
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
         let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
@@ -94,6 +97,7 @@ impl Hub {
             server,
             stop,
             upkeep,
+            turns,
             telling,
             signer,
         })
@@ -161,6 +165,8 @@ fn build_pipeline(
         book: AddressBook::new(config.checked().book.clone()),
         readiness: Arc::default(),
         identities: Arc::new(Identities::new(store.clone())),
+        routing: Arc::new(routing(config, opened.accounts())?),
+        wake: Wake::default(),
     }))
 }
 

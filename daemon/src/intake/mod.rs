@@ -15,5 +15,6 @@ mod operate;
 mod refused;
 pub mod reply;
 pub mod tool;
+mod turns;
 mod views;
 pub mod whoami;

@@ -12,7 +12,7 @@ use crate::{
     audit::{self, Entry, checkpoint::Signer},
     clock, files,
     message::state::State,
-    store::StoreError,
+    store::{StoreError, now_ms},
 };
 
 /// Messages that go in one step.
@@ -43,11 +43,7 @@ impl Outbox {
 
     /// One step of forgetting what people wrote before `before`; how many rows went.
     pub async fn forget_inbound(&self, before: i64) -> Result<usize, StoreError> {
-        let sql = "DELETE FROM inbound WHERE seq IN (
-            SELECT seq FROM inbound WHERE at < ?
-                AND NOT EXISTS (SELECT 1 FROM contexts WHERE contexts.inbound = inbound.seq)
-            ORDER BY seq LIMIT ?)";
-        self.store.write(move |tx| Ok(tx.execute(sql, params![before, STEP as i64])?)).await
+        self.store.write(move |tx| received(tx, before)).await
     }
 
     /// One step of purging the audit's rows from before `before`; how many went. A signed checkpoint stands for them.
@@ -100,6 +96,53 @@ impl Outbox {
     }
 }
 
+/// What people wrote and what it started, in steps: turns that have ended, then rows that nothing refers to.
+fn received(tx: &Transaction<'_>, before: i64) -> Result<usize, StoreError> {
+    let few = STEP as i64;
+    let ended = "SELECT seq FROM turns WHERE ended_at < ? ORDER BY ended_at LIMIT ?";
+    let ended: Vec<i64> =
+        tx.prepare_cached(ended)?.query_map([before, few], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for turn in &ended {
+        tx.prepare_cached("UPDATE contexts SET turn = NULL WHERE turn = ?")?.execute([turn])?;
+        tx.prepare_cached("DELETE FROM turn_items WHERE turn = ?")?.execute([turn])?;
+        tx.prepare_cached("DELETE FROM turns WHERE seq = ?")?.execute([turn])?;
+    }
+    let rows = "SELECT seq FROM inbound WHERE at < ?
+         AND NOT EXISTS (SELECT 1 FROM contexts WHERE contexts.inbound = inbound.seq)
+         AND NOT EXISTS (SELECT 1 FROM turn_items WHERE turn_items.inbound = inbound.seq AND turn IS NOT NULL)
+         AND NOT EXISTS (SELECT 1 FROM access_requests WHERE code = inbound.request AND decided IS NULL)
+         ORDER BY seq LIMIT ?";
+    let rows: Vec<i64> =
+        tx.prepare_cached(rows)?.query_map([before, few], |row| row.get(0))?.collect::<Result<_, _>>()?;
+    for row in &rows {
+        tx.prepare_cached("DELETE FROM turn_items WHERE inbound = ?")?.execute([row])?;
+        tx.prepare_cached("DELETE FROM inbound_files WHERE inbound = ?")?.execute([row])?;
+        tx.prepare_cached("DELETE FROM inbound WHERE seq = ?")?.execute([row])?;
+    }
+    Ok(ended.len() + rows.len() + forgotten(tx, before)?)
+}
+
+/// What is kept of those who write, as long as nothing was granted to them. Keys of events are kept for 30 days at least: no platform
+/// repeats for longer than 7 (Meta's webhooks, a week of BlueBubbles').
+fn forgotten(tx: &Transaction<'_>, before: i64) -> Result<usize, StoreError> {
+    const REPEATED_MS: i64 = 30 * 86_400_000;
+    let few = STEP as i64;
+    let keys = before.min(now_ms() - REPEATED_MS);
+    let mut gone = 0;
+    for (sql, before) in [
+        ("DELETE FROM inbound_keys WHERE key IN (SELECT key FROM inbound_keys WHERE at < ? LIMIT ?)", keys),
+        ("DELETE FROM users WHERE id IN (SELECT id FROM users WHERE last_at < ? LIMIT ?)", before),
+        (
+            "DELETE FROM access_requests WHERE seq IN (SELECT seq FROM access_requests
+              WHERE at < ? AND decided IN ('allowed', 'expired') LIMIT ?)",
+            before,
+        ),
+    ] {
+        gone += tx.prepare_cached(sql)?.execute([before, few])?;
+    }
+    Ok(gone)
+}
+
 fn step(tx: &Transaction<'_>, purge: &Purge) -> Result<usize, StoreError> {
     let state = purge.state.map(State::word);
     let ended: Vec<(i64, String)> = tx
@@ -138,7 +181,7 @@ mod tests {
             new_message::NewMessage,
             transition::{self, Change, NewPart},
         },
-        store::{Store, now_ms},
+        store::Store,
     };
 
     async fn outbox(messages: usize) -> (tempfile::TempDir, Outbox) {

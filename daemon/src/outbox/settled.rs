@@ -34,6 +34,11 @@ impl Outbox {
                         params![step, since],
                     )?;
                     tx.execute(
+                        "UPDATE turns SET at = at + ?1, due_at = due_at + ?1, lease_until = lease_until + ?1
+                         WHERE at >= ?2 AND ended_at IS NULL",
+                        params![step, since],
+                    )?;
+                    tx.execute(
                         "UPDATE contexts SET expires_at = expires_at + ?1
                          WHERE (SELECT at FROM inbound WHERE seq = contexts.inbound) >= ?2",
                         params![step, since],

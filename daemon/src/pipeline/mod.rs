@@ -36,6 +36,8 @@ use crate::{
     message::refusal::{Code, Refusal},
     outbox::Outbox,
     policy::{Rights, rate::Rates},
+    router::Routing,
+    turns::wake::Wake,
 };
 use address_book::AddressBook;
 use identities::Identities;
@@ -75,6 +77,10 @@ pub struct Shared {
     pub readiness: Arc<Readiness>,
     /// What the platforms said of addresses.
     pub identities: Arc<Identities>,
+    /// Whose words wake which agent.
+    pub routing: Arc<Routing>,
+    /// Tells those who wait for a turn.
+    pub wake: Wake,
 }
 
 /// After a failure of the database, before trying again.

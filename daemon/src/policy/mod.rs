@@ -8,10 +8,12 @@
 mod allowlist;
 mod location;
 pub mod rate;
+mod scope;
 mod subject;
 
 pub use allowlist::{Allowlist, Pattern, PatternError};
 pub use location::{Location, Touched};
+pub use scope::Scope;
 use serde::{Deserialize, Serialize};
 pub use subject::{Entries, Subject};
 
@@ -54,6 +56,15 @@ pub struct Origin {
     /// The agent's session. Nothing is judged by it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
+    /// The turn. Nothing is judged by it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn: Option<String>,
+    /// How far the least trusted words of the turn are trusted; nothing if whoever reported them vouches for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+    /// Whose words started the turn, and which: what a person is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 /// What policy says of a message.
@@ -77,10 +88,21 @@ pub fn judge(rights: &Rights, origin: Option<&Origin>, subject: &Subject<'_>, en
     let Some(leaves) = leaves(origin, subject.account, target, subject.touched) else {
         return Verdict::Allow("it stays in its own conversation");
     };
+    let leaves = match origin.and_then(|origin| origin.because.as_ref()) {
+        Some(because) => format!("{leaves}; because {because}"),
+        None => leaves,
+    };
+    // A turn is as trusted as the least trusted words in it: a stranger's start nothing outside their conversation, and those of
+    // somebody who was let in nothing that a person has not seen.
+    let scope = origin.and_then(|origin| origin.scope).unwrap_or(Scope::Owner);
+    if scope < Scope::Known {
+        return Verdict::Deny(stranger(target, &leaves));
+    }
     if let Some(why) = rights.hold.holds(subject, entries) {
         return Verdict::Hold(format!("{leaves}, and {why}"));
     }
     match rights.cross_context {
+        CrossContext::Allow if scope < Scope::Owner => Verdict::Hold(leaves),
         CrossContext::Allow => Verdict::Allow("crossing is allowed to this agent"),
         CrossContext::Hold => Verdict::Hold(leaves),
         CrossContext::Deny => Verdict::Deny(
@@ -92,6 +114,16 @@ pub fn judge(rights: &Rights, origin: Option<&Origin>, subject: &Subject<'_>, en
             .because("cross_context"),
         ),
     }
+}
+
+/// The refusal of what a stranger's words started elsewhere.
+fn stranger(target: &Target, leaves: &str) -> Refusal {
+    Refusal::new(
+        Code::Forbidden,
+        format!("the message may not be sent to {target}: {leaves}, and its turn has a stranger's words in it"),
+        "answer in the conversation you were asked in; what else it asks for, an owner of the hub has to ask for",
+    )
+    .because("stranger")
 }
 
 /// Whether a message leaves the conversation that its turn came from.
@@ -183,7 +215,14 @@ mod tests {
     }
 
     fn origin(place: &str) -> Option<Origin> {
-        Some(Origin { account: "home".into(), place: target(place), session: None })
+        Some(Origin { account: "home".into(), place: target(place), ..Origin::nowhere() })
+    }
+
+    impl Origin {
+        fn nowhere() -> Self {
+            let place = target("local:x");
+            Self { account: "home".into(), place, session: None, turn: None, scope: None, because: None }
+        }
     }
 
     fn judged(rights: &Rights, from: Option<&Origin>, to: &Target) -> Verdict {
@@ -237,6 +276,33 @@ mod tests {
     }
 
     #[test]
+    fn a_turn_is_as_trusted_as_the_least_trusted_words_in_it() {
+        let all = rights(&["*"], &[], CrossContext::Allow);
+        let from = |scope| Some(Origin { scope: Some(scope), ..origin("local:ann").unwrap() });
+        for (scope, elsewhere) in [
+            (Scope::Blocked, "stranger"),
+            (Scope::Unknown, "stranger"),
+            (Scope::Known, "hold"),
+            (Scope::Owner, "allow"),
+        ] {
+            assert_eq!(verdict(&all, from(scope), "local:bob"), elsewhere, "{scope}");
+            assert_eq!(verdict(&all, from(scope), "local:ann"), "allow", "its own conversation, {scope}");
+        }
+        let denied = rights(&["*"], &[], CrossContext::Deny);
+        assert_eq!(verdict(&denied, from(Scope::Known), "local:bob"), "cross_context");
+    }
+
+    #[test]
+    fn a_person_reads_whose_words_started_it() {
+        let all = rights(&["*"], &[], CrossContext::Hold);
+        let because = Some("Ann (telegram:1) wrote: \"tell Bob\"".to_owned());
+        let from = Origin { because, ..origin("local:ann").unwrap() };
+        let Verdict::Hold(why) = judged(&all, Some(&from), &target("local:bob")) else { panic!() };
+        let said = "it leaves its conversation, local:ann; because Ann (telegram:1) wrote: \"tell Bob\"";
+        assert_eq!(why, said);
+    }
+
+    #[test]
     fn a_target_under_hold_asks_even_where_crossing_is_free() {
         let rights = rights(&["*"], &["email:*"], CrossContext::Allow);
         assert_eq!(verdict(&rights, origin("local:ann"), "email:a@b.test"), "hold");
@@ -250,7 +316,7 @@ mod tests {
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann#2"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann#1"), "local:ann"), "hold");
         assert_eq!(verdict(&rights, origin("local:ann"), "local:ann#2"), "allow");
-        let elsewhere = Origin { account: "work".into(), place: target("local:ann"), session: None };
+        let elsewhere = Origin { account: "work".into(), place: target("local:ann"), ..Origin::nowhere() };
         assert!(matches!(judged(&rights, Some(&elsewhere), &target("local:ann")), Verdict::Hold(_)));
     }
 

@@ -4,7 +4,10 @@
 //! turn. The token is random and only its hash is kept, so an agent can neither make one nor change what it says; it
 //! belongs to one agent and expires. Whatever the agent then sends is judged against it.
 
-use rusqlite::{OptionalExtension as _, params};
+pub mod place;
+pub mod transcript;
+
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde_json::json;
 
 use crate::{
@@ -52,35 +55,36 @@ pub enum ContextError {
     Expired,
 }
 
-/// Records an inbound message and issues the context of the turn that it starts, valid until `expires_at`.
+/// The context of a turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issued {
+    /// The token.
+    pub context: String,
+    /// Whether the agent was told of the message before, by the platform's id of it.
+    pub duplicate: bool,
+}
+
+/// Records an inbound message and issues the context of the turn that it starts, valid until `expires_at`. One that the platform named
+/// before is found, and not recorded twice.
 pub async fn receive(
     store: &Store,
     inbound: Inbound,
     expires_at: i64,
     by: &str,
-) -> Result<String, StoreError> {
+) -> Result<Issued, StoreError> {
     let token = format!("gpc_{}", crate::random::hex::<32>());
     let (hash, by) = (agents::hash(&token), by.to_owned());
-    store
+    let duplicate = store
         .write(move |tx| {
             let now = now_ms();
-            tx.execute(
-                "INSERT INTO inbound (channel, account, peer, thread, sender, platform_id, text, at)
-                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                params![
-                    inbound.channel,
-                    inbound.account,
-                    inbound.peer,
-                    inbound.thread,
-                    inbound.sender,
-                    inbound.platform_id,
-                    inbound.text,
-                    now
-                ],
-            )?;
+            let before = before(tx, &inbound)?;
+            let row = match before {
+                Some(row) => row,
+                None => record(tx, &inbound, now)?,
+            };
             tx.execute(
                 "INSERT INTO contexts (hash, inbound, agent, session, expires_at) VALUES (?, ?, ?, ?, ?)",
-                params![hash, tx.last_insert_rowid(), inbound.agent, inbound.session, expires_at],
+                params![hash, row, inbound.agent, inbound.session, expires_at],
             )?;
             // Kept past its end for a while, so that a late answer is told "expired" and not "unknown".
             tx.execute("DELETE FROM contexts WHERE expires_at < ?", [now - 7 * 86_400_000])?;
@@ -89,10 +93,40 @@ pub async fn receive(
                 "peer": inbound.peer, "thread": inbound.thread,
             });
             audit::append(tx, &Entry { actor: &by, event: Event::ContextIssued, message: None, detail })?;
-            Ok::<_, StoreError>(())
+            Ok::<_, StoreError>(before.is_some())
         })
         .await?;
-    Ok(token)
+    Ok(Issued { context: token, duplicate })
+}
+
+/// The row of a message that the platform named before, if this agent was told of it.
+fn before(tx: &Transaction<'_>, inbound: &Inbound) -> Result<Option<i64>, StoreError> {
+    let Some(id) = &inbound.platform_id else { return Ok(None) };
+    let mut look = tx.prepare_cached(
+        "SELECT seq FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ?
+             AND EXISTS (SELECT 1 FROM contexts WHERE contexts.inbound = inbound.seq AND contexts.agent = ?)
+         ORDER BY seq DESC LIMIT 1",
+    )?;
+    let Inbound { channel, account, peer, agent, .. } = inbound;
+    Ok(look.query_row([id, channel, account, peer, agent], |row| row.get(0)).optional()?)
+}
+
+fn record(tx: &Transaction<'_>, inbound: &Inbound, now: i64) -> Result<i64, StoreError> {
+    tx.execute(
+        "INSERT INTO inbound (channel, account, peer, thread, sender, platform_id, text, at)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        params![
+            inbound.channel,
+            inbound.account,
+            inbound.peer,
+            inbound.thread,
+            inbound.sender,
+            inbound.platform_id,
+            inbound.text,
+            now
+        ],
+    )?;
+    Ok(tx.last_insert_rowid())
 }
 
 /// Where the latest message of a conversation stands.
@@ -198,13 +232,22 @@ pub async fn origin(
         .read(move |db| {
             Ok::<_, StoreError>(
                 db.query_row(
-                    "SELECT agent, expires_at, channel, account, peer, thread, session
-                     FROM contexts JOIN inbound ON inbound.seq = contexts.inbound WHERE hash = ?",
+                    "SELECT contexts.agent, expires_at, inbound.channel, inbound.account, peer, inbound.thread,
+                         contexts.session, turns.id, coalesce(turns.scope, inbound.scope), turns.seq
+                     FROM contexts JOIN inbound ON inbound.seq = contexts.inbound
+                     LEFT JOIN turns ON turns.seq = contexts.turn WHERE hash = ?",
                     [hash],
                     |row| {
                         let place =
                             Target { channel: row.get(2)?, address: row.get(4)?, thread: row.get(5)? };
-                        let origin = Origin { account: row.get(3)?, place, session: Some(row.get(6)?) };
+                        let origin = Origin {
+                            account: row.get(3)?,
+                            place,
+                            session: Some(row.get(6)?),
+                            turn: row.get(7)?,
+                            scope: row.get(8)?,
+                            because: because(db, row.get(9)?)?,
+                        };
                         Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, origin))
                     },
                 )
@@ -218,6 +261,47 @@ pub async fn origin(
         Some((_, expires_at, _)) if expires_at <= now_ms() => Err(ContextError::Expired),
         Some((.., origin)) => Ok(origin),
     })
+}
+
+/// The longest words of a person that stand on a card, in characters.
+const MAX_BECAUSE_CHARS: usize = 160;
+
+/// Whose words started a turn, and which: those of its least trusted author, on one line.
+fn because(db: &Connection, turn: Option<i64>) -> rusqlite::Result<Option<String>> {
+    let Some(turn) = turn else { return Ok(None) };
+    let sql = "SELECT channel, sender, facts ->> '$.name', text FROM turn_items
+         JOIN inbound ON inbound.seq = turn_items.inbound WHERE turn = ? AND sender IS NOT NULL
+         ORDER BY CASE scope WHEN 'blocked' THEN 0 WHEN 'unknown' THEN 1 WHEN 'known' THEN 2 ELSE 3 END,
+             engages DESC, seq LIMIT 1";
+    let words = |row: &Row<'_>| {
+        let (channel, sender): (String, String) = (row.get(0)?, row.get(1)?);
+        let (name, text): (Option<String>, String) = (row.get(2)?, row.get(3)?);
+        let who = match name {
+            Some(name) => format!("{} ({channel}:{sender})", one_line(&name)),
+            None => format!("{channel}:{sender}"),
+        };
+        Ok(format!("{who} wrote: \"{}\"", one_line(&text)))
+    };
+    db.prepare_cached(sql)?.query_row([turn], words).optional()
+}
+
+/// Words on one line, without what would change how the rest is read, and no longer than a card has room for.
+fn one_line(text: &str) -> String {
+    let plain: String = text.chars().filter(|c| !is_format_control(*c)).take(4 * MAX_BECAUSE_CHARS).collect();
+    let mut line = plain.split_whitespace().collect::<Vec<_>>().join(" ").replace('"', "'");
+    if let Some((end, _)) = line.char_indices().nth(MAX_BECAUSE_CHARS) {
+        line.truncate(end);
+        line.push('…');
+    }
+    line
+}
+
+/// Signs that are not seen, or that turn the direction of what follows: Unicode's general categories Cc and Cf, as far as they occur
+/// in texts, but for white space.
+fn is_format_control(c: char) -> bool {
+    (c.is_control() && !c.is_whitespace())
+        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
 #[cfg(test)]
@@ -242,13 +326,13 @@ mod tests {
     async fn a_context_counts_for_its_agent_and_until_it_expires() {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
-        let valid = receive(&store, inbound(), now_ms() + 60_000, "bridge:b").await.unwrap();
+        let valid = receive(&store, inbound(), now_ms() + 60_000, "bridge:b").await.unwrap().context;
         let place = origin(&store, "engineer", &valid).await.unwrap().unwrap().place;
         assert_eq!(place.to_string(), "local:ann");
         assert_eq!(origin(&store, "writer", &valid).await.unwrap(), Err(ContextError::Foreign));
         assert_eq!(origin(&store, "engineer", "gpc_00").await.unwrap(), Err(ContextError::Unknown));
 
-        let stale = receive(&store, inbound(), now_ms() - 1, "bridge:b").await.unwrap();
+        let stale = receive(&store, inbound(), now_ms() - 1, "bridge:b").await.unwrap().context;
         assert_eq!(origin(&store, "engineer", &stale).await.unwrap(), Err(ContextError::Expired));
     }
 }

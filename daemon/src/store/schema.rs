@@ -427,6 +427,151 @@ CREATE TABLE pauses (
 ) STRICT;
 INSERT INTO pauses SELECT channel, account, address, x'', at, until, NULL FROM pauses_kept;
 DROP TABLE pauses_kept;
+","
+-- What people do beside writing, and all else that a platform told of it, as JSON. What a bridge reported before has no scope: it
+-- counts as it did. `request` is the
+-- one for access that it waits for.
+ALTER TABLE inbound ADD COLUMN kind TEXT NOT NULL DEFAULT 'message';
+ALTER TABLE inbound ADD COLUMN facts TEXT;
+ALTER TABLE inbound ADD COLUMN scope TEXT;
+ALTER TABLE inbound ADD COLUMN said_at INTEGER;
+ALTER TABLE inbound ADD COLUMN request TEXT;
+CREATE INDEX inbound_sender ON inbound (channel, account, sender, at) WHERE sender IS NOT NULL;
+CREATE INDEX inbound_request ON inbound (request) WHERE request IS NOT NULL;
+CREATE INDEX inbound_at ON inbound (at);
+CREATE TABLE inbound_files (
+    inbound INTEGER NOT NULL REFERENCES inbound (seq) ON DELETE CASCADE,
+    digest BLOB NOT NULL,
+    PRIMARY KEY (inbound, digest)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX inbound_files_digest ON inbound_files (digest);
+-- What was received, by a hash of what its platform names it: longer than any platform repeats.
+CREATE TABLE inbound_keys (
+    key BLOB PRIMARY KEY,
+    at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX inbound_keys_at ON inbound_keys (at);
+-- How far each account has read its platform.
+CREATE TABLE positions (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    stream TEXT NOT NULL,
+    value TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, stream)
+) STRICT, WITHOUT ROWID;
+-- What went no further, counted by why.
+CREATE TABLE drops (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    what TEXT NOT NULL,
+    count INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    PRIMARY KEY (channel, account, reason, what)
+) STRICT, WITHOUT ROWID;
+-- Who writes, by channel and id; and whom a person let in or shut out.
+CREATE TABLE users (
+    id TEXT PRIMARY KEY,
+    name TEXT,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE grants (
+    user TEXT PRIMARY KEY,
+    scope TEXT NOT NULL,
+    by TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE conversations (
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    direct INTEGER NOT NULL,
+    title TEXT,
+    first_at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    -- The agent that a person gave it to; nothing while only the configuration does.
+    agent TEXT,
+    PRIMARY KEY (channel, account, address)
+) STRICT;
+CREATE TABLE access_requests (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    code TEXT NOT NULL UNIQUE,
+    what TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    name TEXT,
+    at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    decided TEXT,
+    decided_at INTEGER,
+    by TEXT,
+    -- The message on whose card a person is asked.
+    message TEXT
+) STRICT;
+CREATE UNIQUE INDEX access_requests_open ON access_requests (what, subject) WHERE decided IS NULL;
+CREATE INDEX access_requests_at ON access_requests (at);
+-- What an agent is woken for. One of a session at a time; what is gathered joins the one that waits.
+CREATE TABLE turns (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    agent TEXT NOT NULL,
+    session TEXT NOT NULL,
+    gather TEXT,
+    cause TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    -- The conversation; nothing of a turn that is in none.
+    channel TEXT,
+    account TEXT,
+    address TEXT,
+    thread TEXT,
+    state TEXT NOT NULL,
+    due_at INTEGER NOT NULL,
+    lease TEXT,
+    lease_until INTEGER,
+    attempts INTEGER NOT NULL DEFAULT 0,
+    outcome TEXT,
+    at INTEGER NOT NULL,
+    ended_at INTEGER
+) STRICT;
+CREATE UNIQUE INDEX turns_leased ON turns (agent, session) WHERE state = 'leased';
+CREATE UNIQUE INDEX turns_gathering ON turns (agent, session, gather) WHERE state = 'waiting' AND gather IS NOT NULL;
+CREATE INDEX turns_waiting ON turns (agent, due_at) WHERE state = 'waiting';
+CREATE INDEX turns_until ON turns (lease_until) WHERE state = 'leased';
+CREATE INDEX turns_ended ON turns (ended_at) WHERE ended_at IS NOT NULL;
+-- What stands in a turn; without one, what waits to be read with the next.
+CREATE TABLE turn_items (
+    agent TEXT NOT NULL,
+    inbound INTEGER NOT NULL REFERENCES inbound (seq),
+    session TEXT NOT NULL,
+    turn INTEGER REFERENCES turns (seq),
+    engages INTEGER NOT NULL,
+    PRIMARY KEY (agent, inbound)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX turn_items_turn ON turn_items (turn) WHERE turn IS NOT NULL;
+CREATE INDEX turn_items_loose ON turn_items (agent, session, inbound) WHERE turn IS NULL;
+CREATE INDEX turn_items_inbound ON turn_items (inbound);
+-- Where an agent speaks with whom, and in which session.
+CREATE TABLE sessions (
+    agent TEXT NOT NULL,
+    channel TEXT NOT NULL,
+    account TEXT NOT NULL,
+    address TEXT NOT NULL,
+    thread TEXT NOT NULL DEFAULT '',
+    session TEXT NOT NULL,
+    opened_by TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    last_at INTEGER NOT NULL,
+    PRIMARY KEY (agent, channel, account, address, thread)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX sessions_last ON sessions (last_at);
+ALTER TABLE contexts ADD COLUMN turn INTEGER REFERENCES turns (seq);
+CREATE INDEX contexts_turn ON contexts (turn) WHERE turn IS NOT NULL;
+CREATE INDEX messages_turn ON messages (origin ->> '$.turn') WHERE origin ->> '$.turn' IS NOT NULL;
 "];
 
 /// How many migrations a database has seen.

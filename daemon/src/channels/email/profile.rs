@@ -68,6 +68,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         form: FileForm::Together,
         kinds: &[],
     }),
+    personal: true,
     ..Capabilities::PLAIN
 };
 

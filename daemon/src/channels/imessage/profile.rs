@@ -66,6 +66,7 @@ pub(super) const PLAIN: Capabilities = Capabilities {
     files: Some(FILES),
     instead: INSTEAD,
     mode: DeliveryMode::Gateway,
+    personal: true,
     ..Capabilities::PLAIN
 };
 

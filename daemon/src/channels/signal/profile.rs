@@ -60,6 +60,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
         (Action::SendWithEffect, "send it without an effect"),
     ],
     mode: DeliveryMode::Gateway,
+    personal: true,
     ..Capabilities::PLAIN
 };
 

@@ -84,6 +84,7 @@ pub(super) const CLOUD: Capabilities = Capabilities {
         (Action::ThreadReply, "WhatsApp has no threads: use reply"),
         (Action::Pin, "send it again, or quote it with reply"),
     ],
+    personal: true,
     ..Capabilities::PLAIN
 };
 

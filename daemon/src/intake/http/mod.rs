@@ -17,6 +17,7 @@ mod messages;
 mod metrics;
 mod operate;
 mod pairing;
+mod people;
 mod platform;
 mod problem;
 mod progress;
@@ -25,6 +26,7 @@ mod reload;
 mod reply;
 pub mod server;
 mod tools;
+mod turns;
 mod whoami;
 
 use std::sync::Arc;
@@ -152,6 +154,16 @@ const TABLE: &[(&str, Make)] = &[
     ("mcp", || routes!(mcp::post, mcp::get, mcp::delete)),
     ("turns", || routes!(inbound::receive)),
     ("turns", || routes!(reply::take)),
+    ("turns", || routes!(turns::next)),
+    ("turns", || routes!(turns::show)),
+    ("turns", || routes!(turns::more)),
+    ("turns", || routes!(turns::end)),
+    ("turns", || routes!(turns::retry)),
+    ("turns", || routes!(turns::drop_turn)),
+    ("people", || routes!(people::list, people::grant)),
+    ("people", || routes!(people::answer)),
+    ("people", || routes!(people::sessions)),
+    ("people", || routes!(people::lines)),
     ("told", || routes!(inbox::inbox)),
     ("told", || routes!(inbox::transcript)),
     ("told", || routes!(inbox::channels)),

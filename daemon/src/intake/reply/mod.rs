@@ -10,11 +10,16 @@ mod growth;
 pub mod quiet;
 mod speech;
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use self::blocks::Block;
-use super::message_service::{Answer, Incoming, TargetResult};
+use super::{
+    message_service::{Answer, Incoming, TargetResult, broken},
+    turns::not_held,
+};
 use crate::{
     admission::{places::Place, submit::Idempotency},
     agents::Caller,
@@ -41,8 +46,15 @@ const WRITE_BLOCKS: &str =
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[serde(deny_unknown_fields, rename_all = "camelCase")]
 pub(super) struct Turn {
-    /// The context of the turn.
-    context: String,
+    /// The context of the turn. One that is in no conversation has none; then it gives `turn` and `lease`.
+    #[serde(default)]
+    context: Option<String>,
+    /// The turn that this ends, for whoever took it from the hub.
+    #[serde(default)]
+    turn: Option<String>,
+    /// The lease that came with it.
+    #[serde(default)]
+    lease: Option<String>,
     /// What the model wrote.
     #[serde(default)]
     text: Option<String>,
@@ -140,13 +152,74 @@ impl blocks::Parsed {
 pub(super) struct Reply<'a> {
     pub pipeline: Pipeline,
     pub caller: &'a Caller,
+    /// The turn that it ends.
+    turn: Option<Held>,
 }
 
-impl Reply<'_> {
-    /// Takes what a turn says; what became of each message of it.
-    pub(super) async fn take(&self, turn: Turn) -> Result<Value, Refusal> {
-        let origin = self.pipeline.origin(self.caller.agent(), &turn.context).await?;
-        let origin = self.pipeline.identified_origin(origin).await?;
+/// A turn that its agent has.
+struct Held {
+    id: String,
+    lease: String,
+    /// How many messages of it were handed in: by its number each is known when it is handed in again.
+    messages: AtomicU32,
+}
+
+impl Held {
+    /// The turn that a reply ends, if it ends one.
+    fn of(turn: &mut Turn) -> Result<Option<Self>, Refusal> {
+        match (turn.turn.take(), turn.lease.take()) {
+            (Some(id), Some(lease)) => Ok(Some(Self { id, lease, messages: AtomicU32::new(0) })),
+            (None, None) => Ok(None),
+            _ => {
+                let hint = "give both as they came with the turn, or none";
+                Err(Refusal::input("turn and lease go together", hint).because("wrong_shape"))
+            }
+        }
+    }
+
+    /// The name of its next message.
+    fn next_key(&self) -> String {
+        format!("turn/{}/{}", self.id, self.messages.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl<'a> Reply<'a> {
+    /// Of this caller.
+    pub(super) fn new(pipeline: Pipeline, caller: &'a Caller) -> Self {
+        Self { pipeline, caller, turn: None }
+    }
+
+    /// Takes what a turn says; what became of each message of it. A turn that was taken from the hub ends with it: from a lease that
+    /// was lost nothing is taken, and a message that an earlier taker handed in is not taken twice.
+    pub(super) async fn take(mut self, mut turn: Turn) -> Result<Value, Refusal> {
+        self.turn = Held::of(&mut turn)?;
+        let Some(Held { id, lease, .. }) = &self.turn else { return self.say_all(turn).await };
+        let agent = self.caller.agent();
+        self.pipeline.holds_turn(agent, id, lease).await.map_err(broken)?.map_err(not_held)?;
+        let outcome = self.say_all(turn).await?;
+        let word = match (outcome["ok"].as_bool(), outcome.get("quiet").is_some_and(|quiet| !quiet.is_null()))
+        {
+            (_, true) => "nothing to say",
+            (Some(true), false) => "answered",
+            _ => "answered in part",
+        };
+        self.pipeline.end_turn(agent, id, lease, word).await.map_err(broken)?.map_err(not_held)?;
+        Ok(outcome)
+    }
+
+    async fn say_all(&self, turn: Turn) -> Result<Value, Refusal> {
+        let origin = match &turn.context {
+            Some(context) => {
+                let origin = self.pipeline.origin(self.caller.agent(), context).await?;
+                Some(self.pipeline.identified_origin(origin).await?)
+            }
+            None if self.turn.is_some() => None,
+            None => {
+                let hint = "give the context that came with the message of this turn";
+                return Err(Refusal::input("the context is missing", hint).because("wrong_shape"));
+            }
+        };
+        let context = turn.context.as_deref();
         // A turn that goes on elsewhere says there what it has to say.
         if turn
             .skill_transition
@@ -176,10 +249,11 @@ impl Reply<'_> {
             let error = format!("the text has more than {} message blocks", blocks::MOST);
             return Err(Refusal::input(error, "write fewer").because("too_many"));
         }
-        let scratch = parsed.is_scratch(&options);
+        // What is for the conversation of a turn in none is for nobody.
+        let scratch = parsed.is_scratch(&options) || context.is_none();
         let mut calls = Vec::new();
         for Block { to, text } in blocks {
-            calls.push(self.addressed(&to, text, &turn.context, &origin).await);
+            calls.push(self.addressed(&to, text, context.zip(origin.as_ref())).await);
         }
         if scratch && said.is_some() {
             tracing::info!(agent = self.caller.agent(), scratchpad = parsed.bare, "bare text is not sent");
@@ -190,8 +264,8 @@ impl Reply<'_> {
             sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));
         }
         let mut unspoken = None;
-        if !parsed.broken {
-            let said = Said { text: said.as_deref(), words: words.as_deref(), context: &turn.context };
+        if let Some(context) = context.filter(|_| !parsed.broken) {
+            let said = Said { text: said.as_deref(), words: words.as_deref(), context };
             let own;
             (own, unspoken) = self.say(said, &response.attachments).await;
             sent.extend(own);
@@ -259,7 +333,10 @@ impl Reply<'_> {
     }
 
     async fn send(&self, call: &Value) -> Result<Value, Refusal> {
-        let idempotency = Idempotency::NONE;
+        let idempotency = match &self.turn {
+            Some(held) => Idempotency::of(Some(held.next_key()), call)?,
+            None => Idempotency::NONE,
+        };
         let incoming = Incoming { caller: self.caller, call, idempotency, wait: std::time::Duration::ZERO };
         incoming.take(&self.pipeline).await.map(|answer| match answer {
             Answer::One(receipt) => json!(receipt),
@@ -271,8 +348,10 @@ impl Reply<'_> {
     /// the block names a thread, to the latest in it. What the turn's session heard comes before what another one did, and
     /// the conversation of the turn is never without such a message: the turn's own. It goes from the
     /// account that heard that message.
-    async fn addressed(&self, to: &str, text: String, context: &str, origin: &Origin) -> Value {
-        let mut call = json!({"to": to, "message": text, "context": context});
+    async fn addressed(&self, to: &str, text: String, of: Option<(&str, &Origin)>) -> Value {
+        let mut call = json!({"to": to, "message": text});
+        let Some((context, origin)) = of else { return call };
+        call["context"] = context.into();
         let mut found = Vec::new();
         let places = self.pipeline.places(self.caller.agent(), &call, Some(origin)).await;
         for place in &places {

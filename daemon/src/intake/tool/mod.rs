@@ -155,13 +155,8 @@ impl Tools<'_> {
             "message" => self.send(arguments.clone(), telling).await,
             "send_message" => self.send(simple::call(arguments)?, telling).await,
             "reply" => {
-                let reply = Reply { pipeline: self.pipeline.clone(), caller: self.caller };
-                reply
-                    .take(read(
-                        arguments,
-                        "{\"context\": …, \"text\": …}, or \"response\" in place of \"text\"",
-                    )?)
-                    .await
+                let written = "{\"context\": …, \"text\": …}, or \"response\" in place of \"text\"";
+                Reply::new(self.pipeline.clone(), self.caller).take(read(arguments, written)?).await
             }
             "receipt" => self.receipt(read(arguments, "{\"id\": …}")?).await,
             "cancel" => {

@@ -27,7 +27,7 @@ async fn turn(fixture: &Fixture, channel: &str, platform_id: Option<&str>) -> St
         text: "Is the oven on?".into(),
     };
     let store = fixture.pipeline.outbox().store();
-    sessions::receive(store, inbound, i64::MAX, "bridge:b").await.unwrap()
+    sessions::receive(store, inbound, i64::MAX, "bridge:b").await.unwrap().context
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! A pipeline at work, with two channels; and what every pipeline of a test is made of.
 
 use super::*;
+use crate::turns::wake::Wake;
 
 /// A pipeline at work.
 pub(super) struct Fixture {
@@ -129,6 +130,8 @@ pub(super) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String
         book: AddressBook::default(),
         readiness: Arc::default(),
         hooks: Hooks::new(Kinds::default()),
+        routing: Arc::default(),
+        wake: Wake::default(),
     }
 }
 

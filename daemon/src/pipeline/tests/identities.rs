@@ -145,7 +145,7 @@ async fn the_own_conversation_is_known_by_every_address_of_it() {
             text: "Hello?".into(),
         };
         let store = fixture.pipeline.outbox().store();
-        let context = sessions::receive(store, inbound, i64::MAX, "bridge:b").await.unwrap();
+        let context = sessions::receive(store, inbound, i64::MAX, "bridge:b").await.unwrap().context;
         let mut call = to(channel, other);
         call["context"] = json!(context);
         let looked = fixture.look(&call).await.unwrap();

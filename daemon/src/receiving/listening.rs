@@ -1,6 +1,10 @@
 //! Accounts that hear from their platforms by a connection of their own, and what they ask the hub then.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::Duration,
+};
 
 use async_trait::async_trait;
 use futures_util::future::join_all;
@@ -11,29 +15,41 @@ use crate::{
     channels::{
         Adapter, PartKey,
         envelope::Envelope,
-        hub_handle::{HubHandle, Unavailable},
+        hub_handle::{FileStream, HubHandle, NotKept, Unavailable},
+        received::Batch,
     },
+    files::Pin,
     message::{
         action::Action,
+        attachment::Attachment,
         form::{Entry, Taken},
     },
     outbox::{Outbox, form_submissions, reconcile},
-    pipeline::Pipeline,
+    pipeline::{Pipeline, current::Current},
+    router::positions,
 };
 
 /// How long all accounts together may take to say goodbye.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// The most files that are kept for batches that have not come yet.
+const MAX_FRESH_FILES: usize = 64;
+
 /// The hub, as one account sees it.
 struct Behind {
+    current: Current,
     outbox: Outbox,
     channel: String,
     account: String,
+    /// Files that are kept until the batch that names them is written down.
+    fresh: Mutex<Vec<Pin>>,
 }
 
 /// The accounts that listen, each on a task of its own. They end when this goes.
-#[derive(Default)]
-pub struct Listening(BTreeMap<(String, String), Listener>);
+pub struct Listening {
+    current: Current,
+    listeners: BTreeMap<(String, String), Listener>,
+}
 
 /// One account that listens; until this goes.
 struct Listener {
@@ -48,6 +64,11 @@ impl Drop for Listener {
 }
 
 impl Listening {
+    /// None yet, of this hub.
+    pub fn of(current: &Current) -> Self {
+        Self { current: current.clone(), listeners: BTreeMap::new() }
+    }
+
     /// Lets each account of this pipeline keep what it keeps open. One that is open already keeps it; one that is gone, or
     /// was opened anew, says goodbye first: a platform that allows one connection would end the new one.
     pub async fn follow(&mut self, pipeline: &Pipeline) {
@@ -55,8 +76,11 @@ impl Listening {
             let open = pipeline.0.accounts.pick(channel, Some(account));
             open.is_ok_and(|(_, adapter)| Arc::ptr_eq(adapter, &listener.adapter))
         };
-        let gone: Vec<Listener> =
-            self.0.extract_if(.., |key, listener| !stays(key, listener)).map(|(_, gone)| gone).collect();
+        let gone: Vec<Listener> = self
+            .listeners
+            .extract_if(.., |key, listener| !stays(key, listener))
+            .map(|(_, gone)| gone)
+            .collect();
         say_goodbye(&gone).await;
         for mut listener in gone {
             listener.task.abort();
@@ -65,9 +89,14 @@ impl Listening {
         }
         for (channel, account, adapter) in pipeline.0.accounts.iter() {
             let key = (channel.to_owned(), account.to_owned());
-            self.0.entry(key).or_insert_with(|| {
-                let outbox = pipeline.0.outbox.clone();
-                let behind = Behind { outbox, channel: channel.to_owned(), account: account.to_owned() };
+            self.listeners.entry(key).or_insert_with(|| {
+                let behind = Behind {
+                    current: self.current.clone(),
+                    outbox: pipeline.0.outbox.clone(),
+                    channel: channel.to_owned(),
+                    account: account.to_owned(),
+                    fresh: Mutex::default(),
+                };
                 let (adapter, listens) = (Arc::clone(adapter), Arc::clone(adapter));
                 let task = tokio::spawn(async move { listens.listen(&behind).await });
                 Listener { adapter, task }
@@ -78,7 +107,7 @@ impl Listening {
     /// Lets each account say goodbye over what it keeps open, and ends that. A platform that does not take it in time finds out by
     /// itself.
     pub async fn leave(self) {
-        let all: Vec<Listener> = self.0.into_values().collect();
+        let all: Vec<Listener> = self.listeners.into_values().collect();
         say_goodbye(&all).await;
     }
 }
@@ -142,5 +171,37 @@ impl HubHandle for Behind {
             .change(seq, move |tx| form_submissions::entered(tx, (&channel, &account), &key, &id, &entry))
             .await;
         entered.map_err(unavailable)
+    }
+
+    async fn receive(&self, batch: Batch) -> Result<(), Unavailable> {
+        let pipeline = self.current.pipeline();
+        let at = pipeline.receiving(&self.channel, Some(&self.account), None, None);
+        // The account is gone from the configuration in this moment.
+        let at = at.map_err(|_| Unavailable)?;
+        pipeline.receive(at, batch).await.map_err(|_| Unavailable)?;
+        self.fresh.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        Ok(())
+    }
+
+    async fn position(&self, stream: &str) -> Result<Option<String>, Unavailable> {
+        let (channel, account, stream) = (self.channel.clone(), self.account.clone(), stream.to_owned());
+        let read = self.outbox.store().read(move |db| positions::get(db, &channel, &account, &stream)).await;
+        read.map_err(unavailable)
+    }
+
+    async fn keep_file(
+        &self,
+        name: Option<&str>,
+        kind: Option<&str>,
+        bytes: FileStream<'_>,
+    ) -> Result<Attachment, NotKept> {
+        let files = self.current.pipeline().files().clone();
+        let staged = files.keep(name, kind, bytes).await.map_err(|error| NotKept(error.to_string()))?;
+        let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);
+        if fresh.len() >= MAX_FRESH_FILES {
+            return Err(NotKept("too many files came at once".into()));
+        }
+        fresh.push(staged.pin);
+        Ok(staged.attachment)
     }
 }

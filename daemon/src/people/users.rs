@@ -1,0 +1,86 @@
+//! Everybody who wrote to an agent, and what was granted to them. All of it is rows; nobody is let in by being listed here.
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use serde::Serialize;
+
+use crate::{clock::Time, policy::Scope, store::StoreError};
+
+/// Somebody who wrote.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
+pub struct User {
+    /// Their id, such as `tg:123456`.
+    pub id: String,
+    /// What they call themselves.
+    pub name: Option<String>,
+    /// What was granted to them; nothing while the configuration alone decides.
+    pub granted: Option<Scope>,
+    /// Who granted it.
+    pub granted_by: Option<String>,
+    /// When they first wrote (RFC 3339).
+    #[schema(value_type = String)]
+    pub first_at: Time,
+    /// When they last wrote (RFC 3339).
+    #[schema(value_type = String)]
+    pub last_at: Time,
+}
+
+/// Writes down that somebody wrote.
+///
+/// # Errors
+/// The database.
+pub fn seen(tx: &Transaction<'_>, id: &str, name: Option<&str>, now: i64) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "INSERT INTO users (id, name, first_at, last_at) VALUES (?1, ?2, ?3, ?3)
+         ON CONFLICT DO UPDATE SET name = coalesce(excluded.name, name), last_at = excluded.last_at",
+    )?
+    .execute(params![id, name, now])?;
+    Ok(())
+}
+
+/// What was granted to somebody.
+///
+/// # Errors
+/// The database.
+pub fn granted(db: &Connection, id: &str) -> Result<Option<Scope>, StoreError> {
+    let mut look = db.prepare_cached("SELECT scope FROM grants WHERE user = ?")?;
+    Ok(look.query_row([id], |row| row.get(0)).optional()?)
+}
+
+/// Grants a scope to somebody, in place of the one before; `Unknown` takes back what was granted.
+///
+/// # Errors
+/// The database.
+pub fn grant(tx: &Transaction<'_>, id: &str, scope: Scope, by: &str, now: i64) -> Result<(), StoreError> {
+    if scope == Scope::Unknown {
+        tx.execute("DELETE FROM grants WHERE user = ?", [id])?;
+        return Ok(());
+    }
+    tx.execute(
+        "INSERT OR REPLACE INTO grants (user, scope, by, at) VALUES (?, ?, ?, ?)",
+        params![id, scope, by, now],
+    )?;
+    Ok(())
+}
+
+/// Those who wrote last, and all to whom something was granted.
+///
+/// # Errors
+/// The database.
+pub fn list(db: &Connection, limit: u32) -> Result<Vec<User>, StoreError> {
+    let mut rows = db.prepare_cached(
+        "SELECT coalesce(users.id, grants.user), name, scope, by, coalesce(first_at, grants.at),
+             coalesce(last_at, grants.at) AS last
+         FROM users FULL JOIN grants ON grants.user = users.id ORDER BY last DESC LIMIT ?",
+    )?;
+    let rows = rows.query_map([limit], |row| {
+        Ok(User {
+            id: row.get(0)?,
+            name: row.get(1)?,
+            granted: row.get(2)?,
+            granted_by: row.get(3)?,
+            first_at: Time(row.get(4)?),
+            last_at: Time(row.get(5)?),
+        })
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}

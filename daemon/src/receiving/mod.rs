@@ -1,0 +1,76 @@
+//! The way in: what an account received is written down and routed, and the agents that it wakes take their turns.
+//!
+//! - [`listening`]: the accounts that hear from their platforms, and what they hand over;
+//! - [`turns`]: agents take turns and end them;
+//! - [`access`]: a person lets somebody in, or not.
+
+pub mod access;
+pub mod listening;
+pub mod turns;
+
+use crate::{
+    admission::submit::no_room,
+    channels::received::Batch,
+    message::refusal::Refusal,
+    outbox::bounds::Full,
+    pipeline::{Pipeline, unavailable},
+    policy::Scope,
+    router::{
+        UnknownSenders,
+        accept::{Outcome, Receiving, accept},
+    },
+    store::now_ms,
+};
+
+impl Pipeline {
+    /// An account of the hub's as what it receives is judged: `vouched` by whoever hands it over, for the one `agent` that it is for,
+    /// if there is one.
+    ///
+    /// # Errors
+    /// There is no such account.
+    pub fn receiving(
+        &self,
+        channel: &str,
+        account: Option<&str>,
+        vouched: Option<Scope>,
+        agent: Option<String>,
+    ) -> Result<Receiving, crate::channels::account::NoAccount> {
+        let (account, adapter) = self.0.accounts.pick(channel, account)?;
+        let can = adapter.capabilities();
+        let unknown = if can.personal { UnknownSenders::Strict } else { UnknownSenders::RequestApproval };
+        Ok(Receiving {
+            channel: channel.to_owned(),
+            account: account.to_owned(),
+            threads: can.threads,
+            unknown,
+            vouched,
+            agent,
+        })
+    }
+
+    /// Writes down what was received, and wakes whom it wakes. When this returns, it is on disk.
+    ///
+    /// # Errors
+    /// The disk has no room, or the database failed: nothing is written, and nothing may be acknowledged.
+    pub async fn receive(&self, at: Receiving, batch: Batch) -> Result<Outcome, Refusal> {
+        let store = self.outbox().store().clone();
+        let room = store.space().look();
+        if !room.accepts() {
+            return Err(no_room(Full::Disk(room)));
+        }
+        let routing = self.0.routing.clone();
+        let (channel, account) = (at.channel.clone(), at.account.clone());
+        let accepted = store.write(move |tx| accept(tx, &at, batch, &routing, now_ms())).await;
+        let outcome = accepted.map_err(unavailable)?;
+        if outcome.woken {
+            self.0.wake.tell();
+        }
+        for (why, what) in &outcome.dropped {
+            tracing::debug!(channel, account, why = why.word(), what, "an event goes no further");
+        }
+        for code in &outcome.asked {
+            tracing::info!(channel, account, code, "somebody is to be let in: gatepost people requests");
+        }
+        Ok(outcome)
+    }
+}

@@ -1,0 +1,228 @@
+//! Agents take their turns and end them, and what they do not end is given out again.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep, sleep_until};
+
+use crate::{
+    pipeline::{Pipeline, RECOVER},
+    store::{StoreError, now_ms},
+    turns::{
+        items::{Item, TurnView, view},
+        lease::{self, Leased, NotHeld},
+        listing::{self, Filter, TurnRow},
+    },
+};
+
+/// Between two looks at what has run out, however much happens: no lease ends earlier than a minute after it was given.
+const REST: Duration = Duration::from_secs(1);
+
+impl Pipeline {
+    /// The next turn of an agent, which is the caller's from here on; nothing if none comes within `wait`.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn next_turn(&self, agent: &str, wait: Duration) -> Result<Option<TurnView>, StoreError> {
+        let until = Instant::now() + wait;
+        let mut changes = self.0.wake.listen();
+        loop {
+            changes.mark_unchanged();
+            let of = agent.to_owned();
+            let due = self.outbox().store().read(move |db| lease::next_due(db, &of)).await?;
+            let now = now_ms();
+            if due.is_some_and(|due| due <= now) {
+                if let Some(turn) = self.take_turn(agent).await? {
+                    return Ok(Some(turn));
+                }
+                continue;
+            }
+            let next = due.map(|due| u64::try_from(due - now).unwrap_or_default());
+            let next = next.map_or(until, |ms| until.min(Instant::now() + Duration::from_millis(ms)));
+            tokio::select! {
+                // The sender lives as long as the pipeline does.
+                _ = changes.changed() => {}
+                () = sleep_until(next) => if next == until && Instant::now() >= until {
+                    return Ok(None);
+                }
+            }
+        }
+    }
+
+    async fn take_turn(&self, agent: &str) -> Result<Option<TurnView>, StoreError> {
+        let (agent, routing) = (agent.to_owned(), self.0.routing.clone());
+        let ttl = i64::try_from(self.context_ttl().as_millis()).unwrap_or(i64::MAX);
+        self.outbox()
+            .store()
+            .write(move |tx| {
+                let now = now_ms();
+                match lease::take(tx, &agent, now, now.saturating_add(ttl))? {
+                    Some(leased) => Ok(Some(view(tx, &leased, &routing.people)?)),
+                    None => Ok(None),
+                }
+            })
+            .await
+    }
+
+    /// Takes what came meanwhile in its session into a turn of the caller's. All of its items, with the new ones.
+    ///
+    /// # Errors
+    /// The turn is not the caller's, or the database.
+    pub async fn more_of_turn(
+        &self,
+        agent: &str,
+        id: &str,
+        lease: &str,
+    ) -> Result<Result<TurnView, NotHeld>, StoreError> {
+        let routing = self.0.routing.clone();
+        let [agent, id, lease] = [agent, id, lease].map(str::to_owned);
+        self.outbox()
+            .store()
+            .write(move |tx| {
+                Ok(match lease::more(tx, &agent, &id, &lease, now_ms())? {
+                    Ok(seq) => Ok(view(tx, &Leased { seq, id, lease, context: None }, &routing.people)?),
+                    Err(not_held) => Err(not_held),
+                })
+            })
+            .await
+    }
+
+    /// Whether a turn is the caller's.
+    ///
+    /// # Errors
+    /// It is not, or the database.
+    pub async fn holds_turn(
+        &self,
+        agent: &str,
+        id: &str,
+        lease: &str,
+    ) -> Result<Result<(), NotHeld>, StoreError> {
+        let held = self.outbox().store().look(|db| lease::held(db, agent, id, lease))?;
+        Ok(held.map(drop))
+    }
+
+    /// Ends a turn of the caller's.
+    ///
+    /// # Errors
+    /// The turn is not the caller's, or the database.
+    pub async fn end_turn(
+        &self,
+        agent: &str,
+        id: &str,
+        lease: &str,
+        outcome: &'static str,
+    ) -> Result<Result<(), NotHeld>, StoreError> {
+        let [of, id, lease] = [agent, id, lease].map(str::to_owned);
+        let ended = self
+            .outbox()
+            .store()
+            .write(move |tx| lease::end(tx, &of, &id, &lease, outcome, now_ms()))
+            .await?;
+        // Its session is free.
+        self.0.wake.tell();
+        Ok(ended)
+    }
+
+    /// Hands a turn of the caller's back, for another try later; whether there is one.
+    ///
+    /// # Errors
+    /// The turn is not the caller's, or the database.
+    pub async fn give_back_turn(
+        &self,
+        agent: &str,
+        id: &str,
+        lease: &str,
+        why: String,
+    ) -> Result<Result<bool, NotHeld>, StoreError> {
+        let [of, id, lease] = [agent, id, lease].map(str::to_owned);
+        let given = self
+            .outbox()
+            .store()
+            .write(move |tx| lease::give_back(tx, &of, &id, &lease, &why, now_ms()))
+            .await?;
+        self.0.wake.tell();
+        Ok(given)
+    }
+
+    /// Lets a turn that has failed wait again; whether there was one.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn retry_turn(&self, id: &str, by: &str) -> Result<bool, StoreError> {
+        let (id, by) = (id.to_owned(), by.to_owned());
+        let done = self.outbox().store().write(move |tx| lease::retry(tx, &id, &by, now_ms())).await?;
+        self.0.wake.tell();
+        Ok(done)
+    }
+
+    /// Ends a turn that nobody is to take any more; whether there was one.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn drop_turn(&self, id: &str, by: &str) -> Result<bool, StoreError> {
+        let (id, by) = (id.to_owned(), by.to_owned());
+        let done = self.outbox().store().write(move |tx| lease::drop_turn(tx, &id, &by, now_ms())).await?;
+        self.0.wake.tell();
+        Ok(done)
+    }
+
+    /// The newest turns.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn turns(&self, filter: Filter) -> Result<Vec<TurnRow>, StoreError> {
+        self.outbox().store().read(move |db| listing::list(db, &filter)).await
+    }
+
+    /// A turn and what stands in it; only one of `agent`, if one is named.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn show_turn(
+        &self,
+        id: &str,
+        agent: Option<&str>,
+    ) -> Result<Option<(TurnRow, Vec<Item>)>, StoreError> {
+        let routing = self.0.routing.clone();
+        let (id, agent) = (id.to_owned(), agent.map(str::to_owned));
+        self.outbox().store().read(move |db| listing::show(db, &id, agent.as_deref(), &routing.people)).await
+    }
+
+    /// Takes back turns whose lease has run out, and ends those that nobody came for, for as long as the hub runs.
+    pub async fn keep_turns(self) {
+        let mut changes = self.0.wake.listen();
+        loop {
+            changes.mark_unchanged();
+            let wait = match self.expire_turns().await {
+                Ok(wait) => wait,
+                Err(error) => {
+                    tracing::error!(%error, "cannot look after turns that nobody ended");
+                    RECOVER
+                }
+            };
+            sleep(REST).await;
+            tokio::select! {
+                _ = changes.changed() => {}
+                () = sleep(wait) => {}
+            }
+        }
+    }
+
+    /// One look; how long until the next one.
+    async fn expire_turns(&self) -> Result<Duration, StoreError> {
+        let store = self.outbox().store().clone();
+        let next = store.read(lease::next_expiry).await?;
+        let now = now_ms();
+        let Some(next) = next else { return Ok(Duration::from_hours(1)) };
+        if next > now {
+            return Ok(Duration::from_millis(u64::try_from(next - now).unwrap_or_default()));
+        }
+        let expired = store.write(move |tx| lease::expire(tx, now)).await?;
+        if expired.failed > 0 {
+            tracing::warn!(expired.failed, "turns have failed: gatepost turns list --state failed");
+        }
+        if expired != lease::Expired::default() {
+            self.0.wake.tell();
+        }
+        Ok(Duration::ZERO)
+    }
+}

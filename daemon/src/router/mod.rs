@@ -1,0 +1,203 @@
+//! Which agents a received message wakes, in the order that is normative: the thread policy, the conversation, who is wired to it,
+//! who wrote, and then for each agent by itself the access gate, the scope gate, and whether it engages.
+//!
+//! - [`rules`]: the judgement, pure;
+//! - [`positions`]: how far each account has read;
+//! - [`accept`]: what comes of it on disk, in one transaction.
+
+pub mod accept;
+pub mod positions;
+pub mod rules;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+
+use regex::Regex;
+use serde::Deserialize;
+
+use crate::{
+    people::People,
+    policy::{Allowlist, Pattern},
+};
+
+/// How received messages find their agents, with one configuration.
+#[derive(Debug, Clone, Default)]
+pub struct Routing {
+    /// The wirings of the configuration.
+    pub routes: Vec<Route>,
+    /// The people of the configuration.
+    pub people: People,
+    /// The agent that a person wires a conversation to if no route names one.
+    pub default_agent: Option<String>,
+}
+
+/// A wiring: an agent in conversations.
+#[derive(Debug, Clone)]
+pub struct Route {
+    /// Its name in the configuration.
+    pub name: String,
+    /// The conversations.
+    pub from: Allowlist,
+    /// The only account that it is for; any where nothing stands here.
+    pub account: Option<String>,
+    /// The agent.
+    pub agent: String,
+    /// What wakes it.
+    pub engage: Engage,
+    /// Whose words wake it.
+    pub senders: Senders,
+    /// What becomes of strangers; as the channel has it where nothing stands here.
+    pub unknown: Option<UnknownSenders>,
+    /// What becomes of messages that do not wake it.
+    pub ignored: Ignored,
+    /// Which of its sessions they belong to.
+    pub session: SessionMode,
+    /// Whether messages behind a turn are gathered.
+    pub queue: Queueing,
+    /// Whether a typing sign is shown while it answers.
+    pub typing: bool,
+    /// Whether messages are marked as read when it takes them.
+    pub read_marks: bool,
+}
+
+/// What wakes an agent.
+#[derive(Debug, Clone)]
+pub enum Engage {
+    /// Any text that matches; nothing stands for `.`, which is any text and none.
+    Pattern(Option<Regex>),
+    /// A mention by the platform's own means, or a direct message.
+    Mention,
+    /// The same, or any message while the agent's session there is active.
+    MentionSticky,
+}
+
+/// Whose words wake an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Senders {
+    /// Everybody's whom the access gate lets through.
+    All,
+    /// Those of people whom somebody vouched for.
+    #[default]
+    Known,
+}
+
+/// What becomes of a stranger's words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum UnknownSenders {
+    /// They are dropped.
+    Strict,
+    /// They wait, and a person is asked.
+    RequestApproval,
+    /// They go on.
+    Public,
+}
+
+/// What becomes of a message that does not wake an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Ignored {
+    /// It is not kept.
+    #[default]
+    Drop,
+    /// The agent reads it with the next one that wakes it.
+    Accumulate,
+}
+
+/// Which session of an agent a message belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum SessionMode {
+    /// One for each conversation.
+    #[default]
+    Shared,
+    /// One for each thread.
+    PerThread,
+    /// One for all of the route's conversations.
+    AgentShared,
+}
+
+/// What becomes of messages that come while the agent is at work.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Queueing {
+    /// They are gathered into the next turn.
+    #[default]
+    Collect,
+    /// Each is a turn of its own.
+    Followup,
+}
+
+impl Route {
+    /// The wiring of a conversation that a person gave to an agent: it engages when it is meant, by people who are known.
+    pub fn granted(agent: &str, conversation: &str) -> Self {
+        Self {
+            name: conversation.to_owned(),
+            from: Allowlist::default(),
+            account: None,
+            agent: agent.to_owned(),
+            engage: Engage::Mention,
+            senders: Senders::Known,
+            unknown: None,
+            ignored: Ignored::Drop,
+            session: SessionMode::Shared,
+            queue: Queueing::Collect,
+            typing: true,
+            read_marks: true,
+        }
+    }
+
+    /// The wiring of what is handed over for one agent by name: whoever hands it over has decided.
+    pub fn handed_to(agent: &str, conversation: &str) -> Self {
+        Self {
+            engage: Engage::Pattern(None),
+            senders: Senders::All,
+            unknown: Some(UnknownSenders::Public),
+            ..Self::granted(agent, conversation)
+        }
+    }
+
+    /// How closely its entries name a conversation: an address before a channel, a channel before any.
+    fn fits(&self, channel: &str, account: &str, address: &str) -> Option<u8> {
+        if self.account.as_deref().is_some_and(|named| named != account) {
+            return None;
+        }
+        let fit = |pattern: &Pattern| match pattern {
+            Pattern::Address(named, of) => (named == channel && of == address).then_some(2),
+            Pattern::Channel(named) => (named == channel).then_some(1),
+            Pattern::Any => Some(0),
+        };
+        self.from.iter().filter_map(fit).max()
+    }
+
+    /// The session for a conversation of an account, and a thread in it.
+    pub fn session_of(&self, channel: &str, account: &str, address: &str, thread: Option<&str>) -> String {
+        match (self.session, thread) {
+            (SessionMode::AgentShared, _) => format!("route:{}", self.name),
+            (SessionMode::PerThread, Some(thread)) => format!("{channel}/{account}:{address}#{thread}"),
+            _ => format!("{channel}/{account}:{address}"),
+        }
+    }
+}
+
+impl Routing {
+    /// The wirings of a conversation: one of each agent, by the entry that names it most closely.
+    pub fn wirings(&self, channel: &str, account: &str, address: &str) -> Vec<&Route> {
+        let mut fitting: Vec<(u8, &Route)> = self
+            .routes
+            .iter()
+            .filter_map(|route| Some((route.fits(channel, account, address)?, route)))
+            .collect();
+        fitting.sort_by_key(|(fit, _)| std::cmp::Reverse(*fit));
+        let mut agents = BTreeSet::new();
+        fitting.retain(|(_, route)| agents.insert(route.agent.as_str()));
+        fitting.into_iter().map(|(_, route)| route).collect()
+    }
+
+    /// Whether anything that is received has a use.
+    pub fn is_empty(&self) -> bool {
+        self.routes.is_empty() && self.default_agent.is_none()
+    }
+}

@@ -1,0 +1,137 @@
+//! Whether one agent is woken by one message: facts in, verdict out. Asks nobody and writes nothing.
+
+use super::{Engage, Ignored, Route, Senders, UnknownSenders};
+use crate::{channels::received::DropReason, policy::Scope};
+
+/// What is judged.
+#[derive(Debug, Clone, Copy)]
+pub struct Situation<'a> {
+    /// The text; nothing of what is no message.
+    pub text: Option<&'a str>,
+    /// Whether the account itself is meant: a direct message, a mention, or what answers to a message of the agent's, such as a
+    /// pressed button.
+    pub calls: bool,
+    /// How far the author is trusted.
+    pub scope: Scope,
+    /// Whether the agent's session there is active.
+    pub active: bool,
+    /// Whether it is too old to wake anybody.
+    pub late: bool,
+    /// What becomes of strangers if the route does not say.
+    pub unknown: UnknownSenders,
+}
+
+/// What becomes of a message for one agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// The agent is woken.
+    Engage,
+    /// It is kept, and read with the next one that wakes the agent.
+    Accumulate,
+    /// It waits, and a person is asked whether its author is let in.
+    Ask,
+    /// It goes no further.
+    Drop(Why),
+}
+
+/// Why a message goes no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Why {
+    /// Its author is shut out.
+    Blocked,
+    /// Nobody knows its author.
+    UnknownSender,
+    /// It does not wake the agent, and nothing keeps it.
+    NotEngaged,
+    /// No agent is in the conversation.
+    NotWired,
+    /// A program wrote it.
+    Program,
+    /// The account itself wrote it.
+    OwnWords,
+    /// It was received before.
+    Repeated,
+    /// Its author writes too much.
+    TooMany,
+    /// The agent has too much to do.
+    TurnsFull,
+    /// A person said no, or enough was asked.
+    NotAsked,
+    /// It cannot be read.
+    Unreadable,
+    /// The hub has no use for its kind.
+    NotUsed,
+}
+
+impl From<DropReason> for Why {
+    fn from(reason: DropReason) -> Self {
+        match reason {
+            DropReason::Unreadable => Self::Unreadable,
+            DropReason::NotUsed => Self::NotUsed,
+        }
+    }
+}
+
+impl Why {
+    /// The word by which it is counted and listed.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Blocked => "blocked",
+            Self::UnknownSender => "unknown_sender",
+            Self::NotEngaged => "not_engaged",
+            Self::NotWired => "not_wired",
+            Self::Program => "program",
+            Self::OwnWords => "own_words",
+            Self::Repeated => "repeated",
+            Self::TooMany => "too_many",
+            Self::TurnsFull => "turns_full",
+            Self::NotAsked => "not_asked",
+            Self::Unreadable => "unreadable",
+            Self::NotUsed => "not_used",
+        }
+    }
+}
+
+/// Judges a message for the agent of a route: who is shut out, then the access gate, the scope gate, and whether it engages.
+pub fn judge(route: &Route, situation: &Situation<'_>) -> Verdict {
+    if situation.scope == Scope::Blocked {
+        return Verdict::Drop(Why::Blocked);
+    }
+    let engages = engages(&route.engage, situation);
+    let ignored = match route.ignored {
+        Ignored::Accumulate => Verdict::Accumulate,
+        Ignored::Drop => Verdict::Drop(Why::NotEngaged),
+    };
+    if situation.scope == Scope::Unknown {
+        match route.unknown.unwrap_or(situation.unknown) {
+            UnknownSenders::Strict => return Verdict::Drop(Why::UnknownSender),
+            // Nobody is asked about chatter: only about what would wake the agent.
+            UnknownSenders::RequestApproval if engages => return Verdict::Ask,
+            UnknownSenders::RequestApproval => return Verdict::Drop(Why::UnknownSender),
+            UnknownSenders::Public => {}
+        }
+        if route.senders == Senders::Known {
+            return ignored;
+        }
+    }
+    match engages {
+        true => Verdict::Engage,
+        false => ignored,
+    }
+}
+
+fn engages(engage: &Engage, situation: &Situation<'_>) -> bool {
+    if situation.late {
+        return false;
+    }
+    let Some(text) = situation.text else {
+        // Not words: what was pressed or entered wakes the agent whose message it answers to.
+        return situation.calls;
+    };
+    match engage {
+        Engage::Pattern(None) => true,
+        Engage::Pattern(Some(pattern)) => pattern.is_match(text),
+        Engage::Mention => situation.calls,
+        Engage::MentionSticky => situation.calls || situation.active,
+    }
+}

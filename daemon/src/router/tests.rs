@@ -1,0 +1,416 @@
+use rusqlite::params;
+
+use super::{
+    accept::{MAX_AGE_MS, Outcome, Receiving, accept},
+    rules::Why,
+    *,
+};
+use crate::{
+    channels::received::{
+        Author, AuthorKind, Batch, Conversation, Event, Position, Received, ReplyTo, Words,
+    },
+    people::{Person, requests},
+    policy::{Allowlist, Scope},
+    store::{Store, StoreError},
+    turns::lease,
+};
+
+const NOW: i64 = 1_700_000_000_000;
+
+struct Hub {
+    _directory: tempfile::TempDir,
+    store: Store,
+    routing: Routing,
+    at: Receiving,
+}
+
+fn route(agent: &str, from: &str) -> Route {
+    Route { from: Allowlist::parse([from.to_owned()]).unwrap(), ..Route::granted(agent, agent) }
+}
+
+impl Hub {
+    fn new(routes: Vec<Route>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let person = |name: &str, scope, id: &str| (Person { name: name.into(), scope }, vec![id.to_owned()]);
+        let people = People::new([
+            person("ann", Scope::Owner, "tg:1"),
+            person("bob", Scope::Known, "tg:2"),
+            person("eve", Scope::Blocked, "tg:3"),
+        ]);
+        let routing = Routing { routes, people: people.unwrap(), default_agent: None };
+        let at = Receiving {
+            channel: "telegram".into(),
+            account: "home".into(),
+            threads: true,
+            unknown: UnknownSenders::RequestApproval,
+            vouched: None,
+            agent: None,
+        };
+        Self { _directory: directory, store, routing, at }
+    }
+
+    async fn receive_at(&self, received: Vec<Received>, now: i64) -> Outcome {
+        let (at, routing) = (self.at.clone(), self.routing.clone());
+        let batch = Batch { received, ..Batch::default() };
+        self.store.write(move |tx| accept(tx, &at, batch, &routing, now)).await.unwrap()
+    }
+
+    async fn receive(&self, received: Vec<Received>) -> Outcome {
+        self.receive_at(received, NOW).await
+    }
+
+    async fn count(&self, sql: &'static str) -> u32 {
+        self.store
+            .read(move |db| Ok::<_, StoreError>(db.query_row(sql, [], |row| row.get(0))?))
+            .await
+            .unwrap()
+    }
+
+    async fn turns(&self, agent: &'static str) -> Vec<(String, Scope)> {
+        self.store
+            .read(move |db| {
+                let mut rows = db.prepare("SELECT session, scope FROM turns WHERE agent = ? ORDER BY seq")?;
+                let rows = rows.query_map([agent], |row| Ok((row.get(0)?, row.get(1)?)))?;
+                Ok::<_, StoreError>(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+            .unwrap()
+    }
+}
+
+fn said(key: &str, author: &str, text: &str) -> Received {
+    Received {
+        key: key.into(),
+        conversation: Conversation {
+            address: "-100".into(),
+            title: Some("Home".into()),
+            ..Default::default()
+        },
+        author: Author { id: author.into(), name: Some("Somebody".into()), ..Author::default() },
+        message_id: Some(key.into()),
+        said_at: Some(NOW),
+        mentions_me: false,
+        event: Event::Message(Words { text: text.into(), ..Words::default() }),
+    }
+}
+
+fn calling(received: Received) -> Received {
+    Received { mentions_me: true, ..received }
+}
+
+fn direct(mut received: Received) -> Received {
+    received.conversation.address.clone_from(&received.author.id);
+    received.conversation.direct = true;
+    received
+}
+
+fn why(outcome: &Outcome) -> Vec<Why> {
+    outcome.dropped.iter().map(|(why, _)| *why).collect()
+}
+
+#[tokio::test]
+async fn the_same_event_is_received_once_and_its_position_is_kept() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    let batch = || Batch {
+        received: vec![calling(said("5", "1", "hello"))],
+        positions: vec![Position { stream: "updates".into(), value: "6".into() }],
+        dropped: vec![],
+    };
+    for repeated in [0, 1, 1] {
+        let (at, routing, batch) = (hub.at.clone(), hub.routing.clone(), batch());
+        let outcome = hub.store.write(move |tx| accept(tx, &at, batch, &routing, NOW)).await.unwrap();
+        assert_eq!((outcome.repeated, outcome.woken), (repeated, repeated == 0));
+    }
+    assert_eq!(hub.count("SELECT count(*) FROM inbound").await, 1);
+    assert_eq!(hub.count("SELECT count(*) FROM turns").await, 1);
+    assert_eq!(hub.count("SELECT value = '6' FROM positions").await, 1);
+}
+
+#[tokio::test]
+async fn words_without_an_id_are_the_same_within_half_a_minute() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    let nameless = || vec![Received { key: String::new(), ..calling(said("5", "1", "hello")) }];
+    assert!(hub.receive_at(nameless(), NOW).await.woken);
+    assert_eq!(hub.receive_at(nameless(), NOW + 29_000).await.repeated, 1);
+    assert!(hub.receive_at(nameless(), NOW + 31_000).await.woken, "he says it again");
+}
+
+#[tokio::test]
+async fn a_mention_or_a_direct_message_wakes_and_chatter_leaves_no_row() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    let outcome = hub.receive(vec![said("1", "1", "the hub, by name only")]).await;
+    assert_eq!((why(&outcome), outcome.rows.len()), (vec![Why::NotEngaged], 0));
+    assert!(hub.receive(vec![calling(said("2", "1", "@hub"))]).await.woken);
+    assert!(hub.receive(vec![direct(said("3", "1", "hi"))]).await.woken);
+    assert_eq!(hub.turns("a").await.len(), 2, "one of each conversation");
+}
+
+#[tokio::test]
+async fn an_answer_to_a_message_of_the_hubs_calls_it() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    let mut reply = said("1", "1", "yes");
+    reply.event = Event::Message(Words {
+        text: "yes".into(),
+        reply_to: Some(ReplyTo { id: "77".into(), mine: true, text: None }),
+        ..Words::default()
+    });
+    assert!(hub.receive(vec![reply]).await.woken);
+}
+
+#[tokio::test]
+async fn patterns_match_and_a_dot_is_anything() {
+    let pattern = |text: &str| Engage::Pattern(Some(Regex::new(text).unwrap()));
+    let routes = vec![
+        Route { engage: pattern("(?i)^hub\\b"), ..route("word", "telegram:*") },
+        Route { engage: Engage::Pattern(None), ..route("all", "telegram:*") },
+    ];
+    let hub = Hub::new(routes);
+    hub.receive(vec![said("1", "1", "Hub, what time is it?"), said("2", "1", "the hub"), said("3", "1", "")])
+        .await;
+    let items = "SELECT count(*) FROM turn_items WHERE agent = 'word'";
+    assert_eq!(hub.count(items).await, 1);
+    assert_eq!(hub.count("SELECT count(*) FROM turn_items WHERE agent = 'all'").await, 3);
+}
+
+#[tokio::test]
+async fn sticky_engages_while_the_session_is_active_and_no_longer() {
+    let hub = Hub::new(vec![Route { engage: Engage::MentionSticky, ..route("a", "telegram:*") }]);
+    assert!(!hub.receive_at(vec![said("1", "1", "x")], NOW).await.woken);
+    assert!(hub.receive_at(vec![calling(said("2", "1", "x"))], NOW).await.woken);
+    assert!(hub.receive_at(vec![said("3", "2", "x")], NOW + 1_000).await.woken, "anybody, meanwhile");
+    let late = NOW + 1_001 + super::accept::ACTIVE_MS;
+    let next_day = Received { said_at: None, ..said("4", "1", "x") };
+    assert!(!hub.receive_at(vec![next_day], late).await.woken);
+}
+
+#[tokio::test]
+async fn what_is_accumulated_is_read_with_what_wakes() {
+    let hub = Hub::new(vec![Route { ignored: Ignored::Accumulate, ..route("a", "telegram:*") }]);
+    let outcome = hub.receive(vec![said("1", "2", "we need milk")]).await;
+    assert_eq!((outcome.woken, outcome.rows.len()), (false, 1));
+    hub.receive(vec![calling(said("2", "1", "note that"))]).await;
+    let leased = hub.store.write(|tx| lease::take(tx, "a", NOW + 5_000, NOW + 60_000)).await.unwrap();
+    assert!(leased.is_some());
+    let items = "SELECT count(*) FROM turn_items WHERE turn IS NOT NULL AND NOT engages";
+    assert_eq!(hub.count(items).await, 1);
+    assert_eq!(hub.turns("a").await[0].1, Scope::Known, "as trusted as the least trusted of them");
+}
+
+#[tokio::test]
+async fn several_agents_are_judged_each_by_itself() {
+    let routes = vec![
+        Route { engage: Engage::Pattern(None), ..route("all", "telegram:*") },
+        route("mention", "telegram:-100"),
+        route("elsewhere", "telegram:-200"),
+    ];
+    let hub = Hub::new(routes);
+    hub.receive(vec![said("1", "1", "x")]).await;
+    assert_eq!((hub.turns("all").await.len(), hub.turns("mention").await.len()), (1, 0));
+    hub.receive(vec![calling(said("2", "1", "x"))]).await;
+    assert_eq!((hub.turns("all").await.len(), hub.turns("mention").await.len()), (1, 1));
+    assert_eq!(hub.count("SELECT count(*) FROM inbound").await, 2, "a row is written once");
+    assert!(hub.turns("elsewhere").await.is_empty());
+}
+
+#[test]
+fn the_closest_entry_of_an_agent_counts() {
+    let wide = Route { engage: Engage::Pattern(None), ..route("a", "*") };
+    let close = Route { name: "close".into(), ..route("a", "telegram:-100") };
+    let other = Route { account: Some("work".into()), ..route("b", "telegram:-100") };
+    let routing = Routing { routes: vec![wide, close, other], ..Routing::default() };
+    let names: Vec<_> =
+        routing.wirings("telegram", "home", "-100").iter().map(|route| route.name.clone()).collect();
+    assert_eq!(names, ["close"]);
+    assert_eq!(routing.wirings("telegram", "work", "-100").len(), 2);
+    assert_eq!(routing.wirings("matrix", "home", "!x:y").len(), 1);
+}
+
+#[tokio::test]
+async fn strangers_are_asked_about_let_through_or_dropped() {
+    for (unknown, senders, expected) in [
+        (UnknownSenders::Strict, Senders::All, "unknown_sender"),
+        (UnknownSenders::RequestApproval, Senders::All, "asked"),
+        (UnknownSenders::Public, Senders::All, "woken"),
+        (UnknownSenders::Public, Senders::Known, "not_engaged"),
+    ] {
+        let hub = Hub::new(vec![Route { unknown: Some(unknown), senders, ..route("a", "telegram:*") }]);
+        let outcome = hub.receive(vec![direct(said("1", "9", "hi"))]).await;
+        let what = match (&outcome.asked[..], outcome.woken, why(&outcome).first()) {
+            ([_], false, None) => "asked",
+            ([], true, None) => "woken",
+            ([], false, Some(why)) => why.word(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(what, expected, "{unknown:?} {senders:?}");
+        if outcome.woken {
+            assert_eq!(hub.turns("a").await[0].1, Scope::Unknown);
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_is_shut_out_or_a_program_or_the_account_itself_never_engages() {
+    let hub = Hub::new(vec![Route {
+        unknown: Some(UnknownSenders::Public),
+        senders: Senders::All,
+        ..route("a", "*")
+    }]);
+    let of = |kind| {
+        let mut received = direct(said(&format!("{kind:?}"), "1", "x"));
+        received.author.kind = kind;
+        received
+    };
+    let all = vec![direct(said("1", "3", "x")), of(AuthorKind::Program), of(AuthorKind::Myself)];
+    let outcome = hub.receive(all).await;
+    assert_eq!(why(&outcome), [Why::Blocked, Why::Program, Why::OwnWords]);
+    assert_eq!(hub.count("SELECT sum(count) FROM drops").await, 3, "each is counted");
+}
+
+#[tokio::test]
+async fn whoever_nobody_vouches_for_is_a_stranger() {
+    let hub = Hub::new(vec![Route { unknown: Some(UnknownSenders::Strict), ..route("a", "*") }]);
+    let mut received = direct(said("1", "1", "it is me, Ann"));
+    received.author.unverified = true;
+    assert_eq!(why(&hub.receive(vec![received]).await), [Why::UnknownSender]);
+}
+
+#[tokio::test]
+async fn what_waited_goes_its_way_when_its_author_is_let_in() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    let first = hub.receive(vec![direct(said("1", "9", "hi")), direct(said("2", "9", "anybody?"))]).await;
+    let [code] = &first.asked[..] else { panic!("{first:?}") };
+    let (code, at, routing) = (code.clone(), hub.at.clone(), hub.routing.clone());
+    let woken = hub
+        .store
+        .write(move |tx| {
+            let request = requests::answer(tx, &code, true, "operator", NOW)?.unwrap();
+            crate::people::users::grant(tx, &request.subject, Scope::Known, "operator", NOW)?;
+            accept::release(tx, &request, &at, &routing, NOW)
+        })
+        .await
+        .unwrap();
+    assert!(woken);
+    assert_eq!(hub.turns("a").await.iter().map(|turn| turn.1).collect::<Vec<_>>(), [Scope::Known]);
+    assert_eq!(hub.count("SELECT count(*) FROM turn_items WHERE engages").await, 2);
+    assert!(hub.receive(vec![direct(said("3", "9", "thanks"))]).await.woken, "and is remembered");
+}
+
+#[tokio::test]
+async fn a_refusal_is_remembered_and_what_waited_goes() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    let first = hub.receive(vec![direct(said("1", "9", "hi"))]).await;
+    let (code, at, routing) = (first.asked[0].clone(), hub.at.clone(), hub.routing.clone());
+    hub.store
+        .write(move |tx| {
+            let request = requests::answer(tx, &code, false, "operator", NOW)?.unwrap();
+            accept::release(tx, &request, &at, &routing, NOW)
+        })
+        .await
+        .unwrap();
+    assert_eq!(hub.count("SELECT count(*) FROM inbound").await, 0);
+    assert_eq!(why(&hub.receive(vec![direct(said("2", "9", "hi?"))]).await), [Why::NotAsked]);
+}
+
+#[tokio::test]
+async fn an_unwired_conversation_is_asked_about_if_somebody_known_calls() {
+    let mut hub = Hub::new(vec![]);
+    assert_eq!(why(&hub.receive(vec![calling(said("1", "2", "x"))]).await), [Why::NotWired]);
+    hub.routing.default_agent = Some("a".into());
+    let quiet =
+        hub.receive(vec![said("2", "2", "chatter"), calling(said("3", "9", "a stranger in a group"))]).await;
+    assert_eq!((quiet.asked.len(), quiet.rows.len()), (0, 0));
+    let asked = hub.receive(vec![calling(said("4", "2", "@hub join us"))]).await;
+    assert_eq!(asked.asked.len(), 1);
+    let again = hub.receive(vec![calling(said("5", "2", "@hub?"))]).await;
+    assert_eq!((again.asked.len(), again.rows.len()), (0, 1), "one is open");
+    let stranger = hub.receive(vec![direct(said("6", "9", "hi"))]).await;
+    assert_eq!(stranger.asked.len(), 1, "a stranger who is alone with a bot may ask");
+}
+
+#[tokio::test]
+async fn what_is_old_wakes_nobody_and_years_do_not_matter() {
+    let hub = Hub::new(vec![Route { ignored: Ignored::Accumulate, ..route("a", "telegram:*") }]);
+    let old = |key: &str, said_at| Received { said_at: Some(said_at), ..direct(said(key, "1", "x")) };
+    let outcome = hub.receive(vec![old("1", NOW - MAX_AGE_MS - 1), old("2", 0), old("3", i64::MIN)]).await;
+    assert_eq!((outcome.woken, outcome.rows.len()), (false, 3));
+    assert!(hub.receive(vec![old("4", i64::MAX)]).await.woken, "a clock ahead is no reason");
+}
+
+#[tokio::test]
+async fn a_stranger_writes_five_rows_an_hour_and_a_person_thirty_a_minute() {
+    let open = Route { unknown: Some(UnknownSenders::Public), senders: Senders::All, ..route("a", "*") };
+    let hub = Hub::new(vec![open]);
+    let many = |author: &str, count: usize| {
+        (0..count).map(|n| direct(said(&format!("{author}-{n}"), author, "x"))).collect::<Vec<_>>()
+    };
+    assert_eq!(hub.receive(many("9", 8)).await.rows.len(), 5);
+    assert_eq!(hub.receive(many("2", 40)).await.rows.len(), 30);
+    assert_eq!(hub.receive(many("1", 40)).await.rows.len(), 40, "it is her home");
+}
+
+#[tokio::test]
+async fn sessions_are_of_the_conversation_the_thread_or_the_route() {
+    for (mode, expected) in [
+        (SessionMode::Shared, ["telegram/home:-100"; 2]),
+        (SessionMode::PerThread, ["telegram/home:-100#7", "telegram/home:-100#8"]),
+        (SessionMode::AgentShared, ["route:a"; 2]),
+    ] {
+        let hub = Hub::new(vec![Route { session: mode, ..route("a", "telegram:*") }]);
+        for thread in ["7", "8"] {
+            let mut received = calling(said(thread, "1", "x"));
+            received.conversation.thread = Some(thread.into());
+            hub.receive(vec![received]).await;
+        }
+        let sessions: Vec<_> = hub.turns("a").await.into_iter().map(|(session, _)| session).collect();
+        assert_eq!(sessions, expected, "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_platform_without_threads_has_none() {
+    let mut hub = Hub::new(vec![Route { session: SessionMode::PerThread, ..route("a", "telegram:*") }]);
+    hub.at.threads = false;
+    let mut received = calling(said("1", "1", "x"));
+    received.conversation.thread = Some("7".into());
+    hub.receive(vec![received]).await;
+    assert_eq!(hub.turns("a").await[0].0, "telegram/home:-100");
+}
+
+#[tokio::test]
+async fn what_was_pressed_is_for_the_agent_that_asked() {
+    let hub = Hub::new(vec![route("a", "telegram:*"), route("b", "telegram:*")]);
+    hub.store
+        .write(|tx| {
+            tx.execute(
+                "INSERT INTO messages (id, agent, state, action, channel, account, address, silent, text, fingerprint,
+                     accepted_at, deadline, due_at) VALUES ('m', 'b', 'sent', 'send', 'telegram', 'home', '-100', 0,
+                     'ok?', x'', 0, 0, 0)",
+                [],
+            )?;
+            tx.execute(
+                "INSERT INTO parts (message, idx, key, state, shown, request, platform_id)
+                 VALUES (last_insert_rowid(), 0, 'k', 'confirmed', 'ok?', '{}', '55')",
+                params![],
+            )?;
+            Ok::<_, StoreError>(())
+        })
+        .await
+        .unwrap();
+    let press = Received {
+        message_id: Some("55".into()),
+        event: Event::Press { data: "yes".into() },
+        ..said("p", "1", "")
+    };
+    hub.receive(vec![press]).await;
+    assert_eq!((hub.turns("a").await.len(), hub.turns("b").await.len()), (0, 1));
+}
+
+#[tokio::test]
+async fn a_full_agent_is_not_asked_for_more() {
+    let follow = Route { queue: Queueing::Followup, ..route("a", "telegram:*") };
+    let hub = Hub::new(vec![follow]);
+    let many = (0..25).map(|n| direct(said(&n.to_string(), "1", "x"))).collect();
+    let outcome = hub.receive(many).await;
+    assert_eq!(why(&outcome), [Why::TurnsFull; 5]);
+}

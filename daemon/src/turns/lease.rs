@@ -1,0 +1,342 @@
+//! A turn is taken by a lease, kept by whoever works at it, handed back when the lease runs out, and ended once.
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use serde_json::json;
+
+use super::{LEASE_MS, MAX_LOOSE, PAUSES_MS, TurnState, WAIT_MS};
+use crate::{
+    agents,
+    audit::{self, Entry, Event},
+    policy::Scope,
+    random,
+    store::StoreError,
+};
+
+/// A turn that was taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leased {
+    /// Its number.
+    pub seq: i64,
+    /// Its id.
+    pub id: String,
+    /// By which its taker proves that it has it.
+    pub lease: String,
+    /// The proof of its conversation; nothing of a turn in none.
+    pub context: Option<String>,
+}
+
+/// Why a turn is not the caller's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotHeld {
+    /// The agent has no such turn.
+    #[error("there is no such turn of this agent")]
+    Unknown,
+    /// Somebody else has it, or it has ended.
+    #[error("the lease of this turn has run out, or it has ended")]
+    Lost,
+}
+
+/// A turn of an agent may be taken if nobody is at its session, and none before it waits for another try.
+const TAKEABLE: &str = "FROM turns AS turn WHERE agent = ?1 AND state = 'waiting'
+    AND NOT EXISTS (SELECT 1 FROM turns AS other WHERE other.agent = ?1 AND other.session = turn.session
+        AND (other.state = 'leased' OR other.state = 'waiting' AND other.attempts > 0 AND other.seq < turn.seq))";
+
+/// When the next turn of an agent can be taken, in milliseconds since 1970; nothing if none waits.
+///
+/// # Errors
+/// The database.
+pub fn next_due(db: &Connection, agent: &str) -> Result<Option<i64>, StoreError> {
+    Ok(db.prepare_cached(&format!("SELECT min(due_at) {TAKEABLE}"))?.query_row([agent], |row| row.get(0))?)
+}
+
+/// Takes the turn of an agent that is due first. Its context is valid until `context_until`.
+///
+/// # Errors
+/// The database.
+pub fn take(
+    tx: &Transaction<'_>,
+    agent: &str,
+    now: i64,
+    context_until: i64,
+) -> Result<Option<Leased>, StoreError> {
+    let sql = format!(
+        "SELECT seq, id, session, channel IS NOT NULL {TAKEABLE} AND due_at <= ?2 ORDER BY due_at, seq LIMIT 1"
+    );
+    let found = tx
+        .prepare_cached(&sql)?
+        .query_row(params![agent, now], |row| {
+            Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get::<_, bool>(3)?))
+        })
+        .optional()?;
+    let Some((seq, id, session, has_place)) = found else { return Ok(None) };
+    let lease = random::hex::<16>();
+    tx.prepare_cached(
+        "UPDATE turns SET state = 'leased', gather = NULL, lease = ?, lease_until = ?, attempts = attempts + 1
+         WHERE seq = ?",
+    )?
+    .execute(params![lease, now + LEASE_MS, seq])?;
+    take_loose(tx, agent, &session, seq)?;
+    let context = match has_place {
+        true => issue_context(tx, agent, &session, seq, context_until)?,
+        false => None,
+    };
+    Ok(Some(Leased { seq, id, lease, context }))
+}
+
+/// What was kept for the session's next turn is read with this one: the newest, for an agent reads so much and no more.
+fn take_loose(tx: &Transaction<'_>, agent: &str, session: &str, turn: i64) -> Result<(), StoreError> {
+    tx.prepare_cached(
+        "UPDATE turn_items SET turn = ?3 WHERE agent = ?1 AND inbound IN (
+             SELECT inbound FROM turn_items WHERE agent = ?1 AND session = ?2 AND turn IS NULL
+             ORDER BY inbound DESC LIMIT ?4)",
+    )?
+    .execute(params![agent, session, turn, MAX_LOOSE])?;
+    tx.prepare_cached("DELETE FROM turn_items WHERE agent = ? AND session = ? AND turn IS NULL")?
+        .execute([agent, session])?;
+    lower(tx, turn)
+}
+
+/// A turn is as trusted as the least trusted of all that is read in it.
+fn lower(tx: &Transaction<'_>, turn: i64) -> Result<(), StoreError> {
+    let scope: Scope =
+        tx.prepare_cached("SELECT scope FROM turns WHERE seq = ?")?.query_row([turn], |row| row.get(0))?;
+    let mut items = tx.prepare_cached(
+        "SELECT scope FROM inbound WHERE scope IS NOT NULL AND seq IN (SELECT inbound FROM turn_items WHERE turn = ?)",
+    )?;
+    let items = items.query_map([turn], |row| row.get::<_, Scope>(0))?;
+    let least = items.collect::<Result<Vec<_>, _>>()?.into_iter().min();
+    if let Some(least) = least.filter(|least| *least < scope) {
+        tx.execute("UPDATE turns SET scope = ? WHERE seq = ?", params![least, turn])?;
+    }
+    Ok(())
+}
+
+/// The proof of the conversation of what woke the agent last.
+fn issue_context(
+    tx: &Transaction<'_>,
+    agent: &str,
+    session: &str,
+    turn: i64,
+    until: i64,
+) -> Result<Option<String>, StoreError> {
+    let inbound: Option<i64> = tx
+        .prepare_cached("SELECT max(inbound) FROM turn_items WHERE turn = ? AND engages")?
+        .query_row([turn], |row| row.get(0))?;
+    let Some(inbound) = inbound else { return Ok(None) };
+    let token = format!("gpc_{}", random::hex::<32>());
+    tx.prepare_cached(
+        "INSERT INTO contexts (hash, inbound, agent, session, expires_at, turn) VALUES (?, ?, ?, ?, ?, ?)",
+    )?
+    .execute(params![agents::hash(&token), inbound, agent, session, until, turn])?;
+    Ok(Some(token))
+}
+
+/// The number of a turn that an agent has by this lease.
+///
+/// # Errors
+/// It has not, or the database.
+pub fn held(db: &Connection, agent: &str, id: &str, lease: &str) -> Result<Result<i64, NotHeld>, StoreError> {
+    let found = db
+        .prepare_cached("SELECT seq, state, lease FROM turns WHERE agent = ? AND id = ?")?
+        .query_row([agent, id], |row| {
+            Ok((row.get(0)?, row.get::<_, TurnState>(1)?, row.get::<_, Option<String>>(2)?))
+        })
+        .optional()?;
+    Ok(match found {
+        None => Err(NotHeld::Unknown),
+        Some((seq, TurnState::Leased, Some(holds))) if holds == lease => Ok(seq),
+        Some(_) => Err(NotHeld::Lost),
+    })
+}
+
+/// Takes what came meanwhile in the session into the turn, for an agent that can be steered while it works.
+///
+/// # Errors
+/// The turn is not the caller's, or the database.
+pub fn more(
+    tx: &Transaction<'_>,
+    agent: &str,
+    id: &str,
+    lease: &str,
+    now: i64,
+) -> Result<Result<i64, NotHeld>, StoreError> {
+    let seq = match held(tx, agent, id, lease)? {
+        Ok(seq) => seq,
+        Err(not_held) => return Ok(Err(not_held)),
+    };
+    let session: String = tx.query_row("SELECT session FROM turns WHERE seq = ?", [seq], |row| row.get(0))?;
+    let waiting =
+        "SELECT seq FROM turns WHERE agent = ?2 AND session = ?3 AND state = 'waiting' AND cause = 'message'";
+    tx.execute(
+        &format!("UPDATE turn_items SET turn = ?1 WHERE turn IN ({waiting})"),
+        params![seq, agent, session],
+    )?;
+    tx.execute(
+        "DELETE FROM turns WHERE agent = ? AND session = ? AND state = 'waiting' AND cause = 'message'",
+        [agent, &session],
+    )?;
+    take_loose(tx, agent, &session, seq)?;
+    tx.execute("UPDATE turns SET lease_until = ? WHERE seq = ?", params![now + LEASE_MS, seq])?;
+    Ok(Ok(seq))
+}
+
+/// Until when somebody has a turn, in milliseconds since 1970; nothing if nobody has.
+///
+/// # Errors
+/// The database.
+pub fn until(db: &Connection, turn: &str) -> Result<Option<i64>, StoreError> {
+    let mut look = db.prepare_cached("SELECT lease_until FROM turns WHERE id = ? AND state = 'leased'")?;
+    Ok(look.query_row([turn], |row| row.get(0)).optional()?)
+}
+
+/// Keeps the turn that a context was issued for, if it is leased: whoever calls with it is at work.
+///
+/// # Errors
+/// The database.
+pub fn renew(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<(), StoreError> {
+    tx.prepare_cached("UPDATE turns SET lease_until = ? WHERE id = ? AND state = 'leased'")?
+        .execute(params![now + LEASE_MS, turn])?;
+    Ok(())
+}
+
+/// Ends a turn that its agent has.
+///
+/// # Errors
+/// The turn is not the caller's, or the database.
+pub fn end(
+    tx: &Transaction<'_>,
+    agent: &str,
+    id: &str,
+    lease: &str,
+    outcome: &str,
+    now: i64,
+) -> Result<Result<(), NotHeld>, StoreError> {
+    let seq = match held(tx, agent, id, lease)? {
+        Ok(seq) => seq,
+        Err(not_held) => return Ok(Err(not_held)),
+    };
+    close(tx, seq, TurnState::Done, outcome, &format!("agent:{agent}"), now)?;
+    Ok(Ok(()))
+}
+
+/// Gives a turn back that its agent cannot work at now: the next taker has it after the pause of its attempt.
+///
+/// # Errors
+/// The turn is not the caller's, or the database.
+pub fn give_back(
+    tx: &Transaction<'_>,
+    agent: &str,
+    id: &str,
+    lease: &str,
+    why: &str,
+    now: i64,
+) -> Result<Result<bool, NotHeld>, StoreError> {
+    Ok(match held(tx, agent, id, lease)? {
+        Ok(seq) => Ok(hand_back(tx, seq, why, now)?),
+        Err(not_held) => Err(not_held),
+    })
+}
+
+fn close(
+    tx: &Transaction<'_>,
+    seq: i64,
+    state: TurnState,
+    outcome: &str,
+    by: &str,
+    now: i64,
+) -> Result<(), StoreError> {
+    let (id, agent): (String, String) = tx
+        .prepare_cached(
+            "UPDATE turns SET state = ?2, outcome = ?3, ended_at = ?4, lease = NULL, lease_until = NULL, gather = NULL
+             WHERE seq = ?1 RETURNING id, agent",
+        )?
+        .query_row(params![seq, state, outcome, now], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let event = if state == TurnState::Failed { Event::TurnFailed } else { Event::TurnEnded };
+    let detail = json!({"turn": id, "agent": agent, "outcome": outcome});
+    audit::append(tx, &Entry { actor: by, event, message: None, detail })
+}
+
+/// Whether the turn has another try; if not, it has failed.
+fn hand_back(tx: &Transaction<'_>, seq: i64, why: &str, now: i64) -> Result<bool, StoreError> {
+    let attempts: u32 = tx.query_row("SELECT attempts FROM turns WHERE seq = ?", [seq], |row| row.get(0))?;
+    let Some(pause) = PAUSES_MS.get(attempts.saturating_sub(1) as usize) else {
+        close(tx, seq, TurnState::Failed, why, "hub", now)?;
+        return Ok(false);
+    };
+    tx.execute(
+        "UPDATE turns SET state = 'waiting', lease = NULL, lease_until = NULL, due_at = ?, outcome = ? WHERE seq = ?",
+        params![now + pause, why, seq],
+    )?;
+    Ok(true)
+}
+
+/// What ran out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Expired {
+    /// Turns that wait for another taker.
+    pub again: usize,
+    /// Turns that have failed.
+    pub failed: usize,
+}
+
+/// Takes back the turns whose lease has run out, and ends those that nobody came for.
+///
+/// # Errors
+/// The database.
+pub fn expire(tx: &Transaction<'_>, now: i64) -> Result<Expired, StoreError> {
+    let seqs = |sql: &str, at: i64| -> Result<Vec<i64>, StoreError> {
+        Ok(tx.prepare_cached(sql)?.query_map([at], |row| row.get(0))?.collect::<Result<_, _>>()?)
+    };
+    let mut expired = Expired::default();
+    for seq in seqs("SELECT seq FROM turns WHERE state = 'leased' AND lease_until <= ?", now)? {
+        match hand_back(tx, seq, "its agent did not end it in time", now)? {
+            true => expired.again += 1,
+            false => expired.failed += 1,
+        }
+    }
+    for seq in seqs("SELECT seq FROM turns WHERE state = 'waiting' AND at <= ?", now - WAIT_MS)? {
+        close(tx, seq, TurnState::Failed, "nobody came for it", "hub", now)?;
+        expired.failed += 1;
+    }
+    Ok(expired)
+}
+
+/// When something runs out next, in milliseconds since 1970.
+///
+/// # Errors
+/// The database.
+pub fn next_expiry(db: &Connection) -> Result<Option<i64>, StoreError> {
+    let sql = "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM turns WHERE state = 'leased'
+         UNION ALL SELECT min(at) + ? FROM turns WHERE state = 'waiting')";
+    Ok(db.prepare_cached(sql)?.query_row([WAIT_MS], |row| row.get(0))?)
+}
+
+/// Lets a turn that has failed wait again, with all its attempts; whether there was one.
+///
+/// # Errors
+/// The database.
+pub fn retry(tx: &Transaction<'_>, id: &str, by: &str, now: i64) -> Result<bool, StoreError> {
+    let changed = tx.execute(
+        "UPDATE turns SET state = 'waiting', attempts = 0, due_at = ?2, at = ?2, ended_at = NULL, outcome = NULL
+         WHERE id = ?1 AND state = 'failed'",
+        params![id, now],
+    )?;
+    if changed > 0 {
+        let detail = json!({"turn": id});
+        audit::append(tx, &Entry { actor: by, event: Event::TurnRetried, message: None, detail })?;
+    }
+    Ok(changed > 0)
+}
+
+/// Ends a turn that nobody is to take any more; whether it had not ended well before.
+///
+/// # Errors
+/// The database.
+pub fn drop_turn(tx: &Transaction<'_>, id: &str, by: &str, now: i64) -> Result<bool, StoreError> {
+    let seq = tx
+        .query_row("SELECT seq FROM turns WHERE id = ? AND state <> 'done'", [id], |row| row.get(0))
+        .optional()?;
+    let Some(seq) = seq else { return Ok(false) };
+    close(tx, seq, TurnState::Done, "dropped by the operator", by, now)?;
+    Ok(true)
+}

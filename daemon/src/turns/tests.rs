@@ -1,0 +1,229 @@
+use super::{
+    lease::{Expired, Leased, NotHeld, end, expire, give_back, more, next_due, renew, retry, take},
+    listing::{Filter, list},
+    open::{Opened, Opening, keep, open},
+    *,
+};
+use crate::{
+    policy::Scope,
+    sessions::place::Place,
+    store::{Store, StoreError},
+};
+
+const NOW: i64 = 1_700_000_000_000;
+
+struct Turns {
+    _directory: tempfile::TempDir,
+    store: Store,
+}
+
+impl Turns {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        Self { _directory: directory, store }
+    }
+
+    /// Somebody writes at `now`.
+    async fn write(&self, author: &'static str, text: &'static str, now: i64) -> Opened {
+        self.store
+            .write(move |tx| {
+                tx.execute(
+                    "INSERT INTO inbound (channel, account, peer, sender, text, at, scope)
+                     VALUES ('local', 'home', 'room', ?, ?, ?, 'owner')",
+                    rusqlite::params![author, text, now],
+                )?;
+                let place = Place {
+                    channel: "local".into(),
+                    account: "home".into(),
+                    address: "room".into(),
+                    thread: None,
+                };
+                let opening = Opening {
+                    agent: "a",
+                    session: "room",
+                    gather: Some(author),
+                    cause: Cause::Message,
+                    scope: Scope::Owner,
+                    place: Some(&place),
+                    inbound: tx.last_insert_rowid(),
+                };
+                open(tx, &opening, now)
+            })
+            .await
+            .unwrap()
+    }
+
+    async fn take(&self, now: i64) -> Option<Leased> {
+        self.store.write(move |tx| take(tx, "a", now, now + 60_000)).await.unwrap()
+    }
+
+    async fn end(&self, turn: &Leased) -> Result<(), NotHeld> {
+        let turn = turn.clone();
+        self.store.write(move |tx| end(tx, "a", &turn.id, &turn.lease, "answered", NOW)).await.unwrap()
+    }
+
+    async fn expire(&self, now: i64) -> Expired {
+        self.store.write(move |tx| expire(tx, now)).await.unwrap()
+    }
+
+    async fn items(&self, turn: i64) -> Vec<String> {
+        self.store
+            .read(move |db| {
+                let mut rows = db.prepare(
+                    "SELECT text FROM turn_items JOIN inbound ON inbound.seq = inbound WHERE turn = ? ORDER BY inbound",
+                )?;
+                let rows = rows.query_map([turn], |row| row.get(0))?;
+                Ok::<_, StoreError>(rows.collect::<Result<_, _>>()?)
+            })
+            .await
+            .unwrap()
+    }
+
+    async fn due(&self) -> Option<i64> {
+        self.store.read(|db| next_due(db, "a")).await.unwrap()
+    }
+}
+
+#[tokio::test]
+async fn lines_of_one_author_are_gathered_and_another_author_has_another_turn() {
+    let turns = Turns::new();
+    turns.write("ann", "one", NOW).await;
+    turns.write("ann", "two", NOW + 800).await;
+    turns.write("bob", "three", NOW + 900).await;
+    assert_eq!(turns.due().await, Some(NOW + 800 + GATHER_MS));
+    assert_eq!(turns.take(NOW + 1_000).await, None, "she may go on");
+    let turn = turns.take(NOW + 3_000).await.unwrap();
+    assert_eq!(turns.items(turn.seq).await, ["one", "two"]);
+    assert_eq!(turns.take(NOW + 3_000).await, None, "one at a time in a session");
+    turns.end(&turn).await.unwrap();
+    let next = turns.take(NOW + 3_000).await.unwrap();
+    assert_eq!(turns.items(next.seq).await, ["three"]);
+}
+
+#[tokio::test]
+async fn gathering_ends_after_ten_seconds() {
+    let turns = Turns::new();
+    for step in 0..20 {
+        turns.write("ann", "x", NOW + step * 900).await;
+    }
+    assert_eq!(turns.due().await, Some(NOW + GATHER_MOST_MS));
+}
+
+#[tokio::test]
+async fn a_turn_has_fifty_items_and_the_next_line_begins_another() {
+    let turns = Turns::new();
+    for _ in 0..=MAX_ITEMS {
+        assert_eq!(turns.write("ann", "x", NOW).await, Opened::Waits);
+    }
+    let all = turns.store.read(|db| list(db, &Filter { limit: 10, ..Filter::default() })).await.unwrap();
+    assert_eq!(all.len(), 2);
+}
+
+#[tokio::test]
+async fn what_comes_behind_a_lease_waits_or_is_asked_for() {
+    let turns = Turns::new();
+    turns.write("ann", "one", NOW).await;
+    let turn = turns.take(NOW + 1_000).await.unwrap();
+    turns.write("ann", "two", NOW + 2_000).await;
+    assert_eq!(turns.take(NOW + 9_000).await, None);
+    let Leased { seq, id, lease, .. } = turn.clone();
+    let same = turns.store.write(move |tx| more(tx, "a", &id, &lease, NOW + 3_000)).await.unwrap();
+    assert_eq!(same, Ok(seq));
+    assert_eq!(turns.items(seq).await, ["one", "two"]);
+    turns.end(&turn).await.unwrap();
+    assert_eq!(turns.take(NOW + 9_000).await, None, "nothing is left");
+}
+
+#[tokio::test]
+async fn a_lease_that_runs_out_is_given_again_three_times_and_has_failed_then() {
+    let turns = Turns::new();
+    turns.write("ann", "one", NOW).await;
+    let mut now = NOW + 1_000;
+    let mut leases = vec![];
+    for pause in PAUSES_MS {
+        leases.push(turns.take(now).await.unwrap());
+        assert_eq!(turns.expire(now + LEASE_MS - 1).await, Expired::default());
+        now += LEASE_MS;
+        assert_eq!(turns.expire(now).await, Expired { again: 1, failed: 0 });
+        if pause > 0 {
+            assert_eq!(turns.take(now + pause - 1).await, None);
+        }
+        now += pause;
+    }
+    let last = turns.take(now).await.unwrap();
+    assert_eq!(turns.end(&leases[0]).await, Err(NotHeld::Lost), "an older lease ends nothing");
+    assert_eq!(turns.expire(now + LEASE_MS).await, Expired { again: 0, failed: 1 });
+    assert_eq!(turns.end(&last).await, Err(NotHeld::Lost));
+    let failed = Filter { state: Some(TurnState::Failed), limit: 10, ..Filter::default() };
+    assert_eq!(turns.store.read(move |db| list(db, &failed)).await.unwrap().len(), 1);
+
+    let id = last.id.clone();
+    assert!(turns.store.write(move |tx| retry(tx, &id, "operator", NOW)).await.unwrap());
+    assert_eq!(turns.items(turns.take(NOW).await.unwrap().seq).await, ["one"], "all of it is kept");
+}
+
+#[tokio::test]
+async fn whoever_calls_keeps_the_lease() {
+    let turns = Turns::new();
+    turns.write("ann", "one", NOW).await;
+    let turn = turns.take(NOW + 1_000).await.unwrap();
+    let id = turn.id.clone();
+    turns.store.write(move |tx| renew(tx, &id, NOW + 200_000)).await.unwrap();
+    assert_eq!(turns.expire(NOW + 1_000 + LEASE_MS).await, Expired::default());
+    turns.end(&turn).await.unwrap();
+}
+
+#[tokio::test]
+async fn nobody_overtakes_a_turn_that_waits_for_another_try() {
+    let turns = Turns::new();
+    turns.write("ann", "one", NOW).await;
+    let first = turns.take(NOW + 1_000).await.unwrap();
+    turns.expire(NOW + 1_000 + LEASE_MS).await;
+    let second = turns.take(NOW + 1_000 + LEASE_MS).await.unwrap();
+    assert_eq!(first.id, second.id);
+    turns.write("bob", "two", NOW + 2_000).await;
+    let Leased { id, lease, .. } = second;
+    let again = turns.store.write(move |tx| give_back(tx, "a", &id, &lease, "busy", NOW + 400_000)).await;
+    assert_eq!(again.unwrap(), Ok(true));
+    assert_eq!(turns.take(NOW + 401_000).await, None, "what was written first is answered first");
+    assert_eq!(turns.take(NOW + 460_000).await.unwrap().id, first.id);
+}
+
+#[tokio::test]
+async fn a_turn_that_nobody_comes_for_fails_after_a_day() {
+    let turns = Turns::new();
+    turns.write("ann", "one", NOW).await;
+    assert_eq!(turns.expire(NOW + WAIT_MS - 1).await, Expired::default());
+    assert_eq!(turns.expire(NOW + WAIT_MS).await, Expired { again: 0, failed: 1 });
+}
+
+#[tokio::test]
+async fn what_is_kept_for_the_next_turn_is_the_newest() {
+    let turns = Turns::new();
+    turns
+        .store
+        .write(|tx| {
+            for n in 0..i64::from(MAX_LOOSE) + 10 {
+                tx.execute(
+                    "INSERT INTO inbound (channel, account, peer, text, at, scope)
+                     VALUES ('local', 'home', 'room', ?, ?, 'unknown')",
+                    rusqlite::params![n.to_string(), NOW],
+                )?;
+                keep(tx, "a", "room", tx.last_insert_rowid())?;
+            }
+            Ok::<_, StoreError>(())
+        })
+        .await
+        .unwrap();
+    turns.write("ann", "now", NOW).await;
+    let turn = turns.take(NOW + 1_000).await.unwrap();
+    let items = turns.items(turn.seq).await;
+    assert_eq!((items.len(), items[0].as_str()), (MAX_LOOSE as usize + 1, "10"));
+    let all = turns.store.read(|db| list(db, &Filter { limit: 1, ..Filter::default() })).await.unwrap();
+    assert_eq!(
+        all[0].scope,
+        Scope::Unknown,
+        "a turn is as trusted as the least trusted of what is read in it"
+    );
+}
