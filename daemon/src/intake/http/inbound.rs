@@ -15,8 +15,8 @@ use crate::{
     admission::submit::no_room,
     agents::Role,
     channels::{
-        formats,
         received::{Author, AuthorKind, Batch, Conversation, Event, Received, ReplyTo, Words},
+        registry,
     },
     intake::{message_service, views::time},
     message::{
@@ -203,7 +203,7 @@ pub(super) async fn receive(State(endpoint): State<Endpoint>, request: Request) 
             let mut inbound = for_agent(&pipeline, report)?;
             let Inbound { channel, account, peer, .. } = &inbound;
             inbound.peer = pipeline.identity_of(channel, account, peer).await?;
-            let format = formats::tool_result_format(&inbound.channel);
+            let format = registry::tool_result_format(&inbound.channel);
             let room = endpoint.0.store.space().look();
             if !room.accepts() {
                 return Err(no_room(Full::Disk(room)));
