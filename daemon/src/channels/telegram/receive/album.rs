@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use serde_json::Value;
 
 use super::update::{Read, Update};
-use crate::channels::received::{Event, Words};
+use crate::channels::received::{Event, Received, Words};
 
 /// Moves what the messages of an album say to its first. They keep their places, by which the account counts how far it has read.
 pub(super) fn merge(updates: &mut [Update]) {
@@ -45,7 +45,7 @@ fn join(into: &mut Read, other: Read) -> Result<(), Box<Read>> {
             Ok(())
         }
         (_, event) => {
-            let received = crate::channels::received::Received { event, ..other.received };
+            let received = Received { event, ..other.received };
             Err(Box::new(Read { received, ..other }))
         }
     }
@@ -64,7 +64,10 @@ fn add(words: &mut Words, more: Words) {
 /// The album that an answer ends in: more of it may be on its way.
 pub(super) fn open(updates: &[Value]) -> Option<&Value> {
     let last = updates.last()?;
-    ["message", "channel_post"].iter().map(|kind| &last[*kind]["media_group_id"]).find(|album| album.is_string())
+    ["message", "channel_post"]
+        .iter()
+        .map(|kind| &last[*kind]["media_group_id"])
+        .find(|album| album.is_string())
 }
 
 /// Leaves out the album in which a full answer ends, which is read whole next time; unless nothing else is in it.

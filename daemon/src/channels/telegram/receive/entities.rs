@@ -112,7 +112,10 @@ mod tests {
         let link = |offset: usize, length: usize, url: &str| json!({"type": "text_link", "offset": offset, "length": length, "url": url});
         let entities = json!([link(4, 4, "https://b.test/"), link(0, 2, "https://a.test/")]);
         assert_eq!(with_links("👍, here.", &entities), "👍 (https://a.test/), here (https://b.test/).");
-        assert_eq!(with_links("https://a.test/", &json!([link(0, 15, "https://a.test/")])), "https://a.test/");
+        assert_eq!(
+            with_links("https://a.test/", &json!([link(0, 15, "https://a.test/")])),
+            "https://a.test/"
+        );
     }
 
     proptest! {

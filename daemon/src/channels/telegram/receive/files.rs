@@ -12,12 +12,7 @@ use futures_util::Stream;
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::{
-    channels::{
-        Failure,
-        hub_handle::HubHandle,
-        kit::http::Http,
-        telegram::client::Client,
-    },
+    channels::{Failure, hub_handle::HubHandle, kit::http::Http, telegram::client::Client},
     message::attachment::Attachment,
 };
 
@@ -65,12 +60,18 @@ struct Body<S> {
 }
 
 impl<S: Stream<Item = reqwest::Result<Bytes>>> AsyncRead for Body<S> {
-    fn poll_read(mut self: Pin<&mut Self>, cx: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        into: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
         while self.begun.is_empty() {
             match ready!(self.stream.as_mut().poll_next(cx)) {
                 None => return Poll::Ready(Ok(())),
                 // Its words may have the address in them.
-                Some(Err(_)) => return Poll::Ready(Err(io::Error::other("the connection to Telegram broke"))),
+                Some(Err(_)) => {
+                    return Poll::Ready(Err(io::Error::other("the connection to Telegram broke")));
+                }
                 Some(Ok(bytes)) => {
                     let Some(left) = self.left.checked_sub(bytes.len() as u64) else {
                         return Poll::Ready(Err(io::Error::other("it is larger than Telegram says")));

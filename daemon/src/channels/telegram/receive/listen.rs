@@ -16,9 +16,8 @@ use super::{
 };
 use crate::{
     channels::{
-        PartKey,
         hub_handle::{HubHandle, Unavailable},
-        received::{Batch, DropReason, Dropped, Event},
+        received::{Batch, DropReason, Dropped, Event, Received},
         telegram::client::Client,
     },
     clock, random,
@@ -96,10 +95,12 @@ impl Listener {
             let offset = going.place.offset(seconds());
             match self.ask(&going, Asked { offset, limit: going.limit, wait: self.tempo.wait }).await {
                 Ok(updates) => {
-                    self.standing.receives();
                     let updates = self.whole(&going, offset, updates).await;
                     match going.take(updates).await {
-                        Ok(()) => (going.failures, going.limit) = (0, (going.limit * 2).min(LIMIT)),
+                        Ok(()) => {
+                            self.standing.receives();
+                            (going.failures, going.limit) = (0, (going.limit * 2).min(LIMIT));
+                        }
                         Err(trouble) => self.rest(&mut going.failures, trouble).await,
                     }
                 }
@@ -125,7 +126,8 @@ impl Listener {
             }
         };
         let (place, polls) = loop {
-            let stored = async { Ok((hub.position(place::STREAM).await?, hub.position(polls::STREAM).await?)) };
+            let stored =
+                async { Ok((hub.position(place::STREAM).await?, hub.position(polls::STREAM).await?)) };
             match stored.await {
                 Ok(stored) => break stored,
                 Err(unavailable) => self.rest(&mut failures, unwritten(unavailable)).await,
@@ -172,14 +174,17 @@ impl Listener {
     async fn rest(&self, failures: &mut u32, trouble: Trouble) {
         let Tempo { first, longest, refused, .. } = self.tempo;
         let doubled = first.saturating_mul(1 << (*failures).min(16));
-        let (why, pause) = match trouble {
-            Trouble::Away(why) => (why, doubled.min(longest)),
-            Trouble::Wait(why, after) => (why, after.max(first)),
-            Trouble::Taken(why) => (why, doubled.min(refused)),
-            Trouble::Refused(why) => (why, refused),
-            Trouble::Unreadable(_) => ("Telegram's answer cannot be read; check base_url".into(), doubled.min(longest)),
+        let (kind, why, pause) = match trouble {
+            Trouble::Away(why) => ("away", why, doubled.min(longest)),
+            Trouble::Wait(why, after) => ("limited", why, after.max(first)),
+            Trouble::Taken(why) => ("taken", why, doubled.min(refused)),
+            Trouble::Refused(why) => ("refused", why, refused),
+            Trouble::Unreadable(_) => {
+                let why = "Telegram's answer cannot be read; check base_url";
+                ("unreadable", why.into(), doubled.min(longest))
+            }
         };
-        self.standing.away(&why);
+        self.standing.away(kind, why);
         *failures = failures.saturating_add(1);
         // Never before the time that Telegram said.
         sleep(pause + pause.min(longest).mul_f64(chance() / 4.0)).await;
@@ -200,7 +205,11 @@ impl Going<'_> {
             pressed.extend(update.pressed);
             batch.dropped.extend(update.dropped);
             if let Some((from, to)) = update.moved {
-                tracing::warn!(from, to, "a group on Telegram has become a supergroup: name it by its new number");
+                tracing::warn!(
+                    from,
+                    to,
+                    "a group on Telegram has become a supergroup: name it by its new number"
+                );
             }
             for event in update.events {
                 fetched += event.files.len();
@@ -222,7 +231,12 @@ impl Going<'_> {
     }
 
     /// Writes down, then answers the presses.
-    async fn write(&mut self, mut batch: Batch, last: Option<i64>, pressed: Vec<String>) -> Result<(), Trouble> {
+    async fn write(
+        &mut self,
+        mut batch: Batch,
+        last: Option<i64>,
+        pressed: Vec<String>,
+    ) -> Result<(), Trouble> {
         let place = last.map_or(self.place, |last| Place::behind(last, seconds()));
         batch.positions.extend(place.position());
         batch.positions.extend(Some(self.client.polls.position()).filter(|polls| !polls.value.is_empty()));
@@ -241,10 +255,13 @@ impl Going<'_> {
     }
 
     /// An event with its files, and a vote in the words of its poll.
-    async fn completed(&self, event: Read) -> crate::channels::received::Received {
+    async fn completed(&self, event: Read) -> Received {
         let Read { mut received, files, poll } = event;
         if let (Event::Vote { options }, Some(part)) = (&mut received.event, poll) {
-            self.spell(options, &part).await;
+            // As far as it is still there.
+            if let Ok(Some(request)) = self.hub.request(&part).await {
+                polls::spell(options, &request);
+            }
         }
         if let Event::Message(words) | Event::Edit(words) = &mut received.event {
             for sent in &files {
@@ -255,17 +272,6 @@ impl Going<'_> {
             }
         }
         received
-    }
-
-    /// Puts a poll's words in the place of their numbers, as far as its request is still there.
-    async fn spell(&self, options: &mut [String], part: &PartKey) {
-        let Ok(Some(request)) = self.hub.request(part).await else { return };
-        for option in options {
-            let words = option.parse::<usize>().ok().map(|at| &request["body"]["options"][at]["text"]);
-            if let Some(words) = words.and_then(Value::as_str) {
-                *option = words.to_owned();
-            }
-        }
     }
 
     /// Asks once in a while who the bot is: its name may have changed.

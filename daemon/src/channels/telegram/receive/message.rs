@@ -111,8 +111,16 @@ fn came_or_went(message: &Value, conversation: &Conversation, me: &Me, read: &mu
 }
 
 /// Members that every message may have, and that do not tell what it is.
-const USUAL: [&str; 8] =
-    ["message_id", "from", "chat", "date", "message_thread_id", "sender_chat", "is_topic_message", "reply_to_message"];
+const USUAL: [&str; 8] = [
+    "message_id",
+    "from",
+    "chat",
+    "date",
+    "message_thread_id",
+    "sender_chat",
+    "is_topic_message",
+    "reply_to_message",
+];
 
 /// By which of its members a message without words tells something, in Telegram's own term.
 fn told_by(message: &Value) -> &str {

@@ -93,6 +93,16 @@ impl Polls {
     }
 }
 
+/// Puts a poll's words, of the request that made it, in the place of their numbers.
+pub(super) fn spell(options: &mut [String], request: &Value) {
+    for option in options {
+        let words = option.parse::<usize>().ok().map(|at| &request["body"]["options"][at]["text"]);
+        if let Some(words) = words.and_then(Value::as_str) {
+            *option = words.to_owned();
+        }
+    }
+}
+
 fn written(id: &str, poll: &Poll) -> String {
     let Poll { chat, thread, message, part } = poll;
     format!("{id}:{}:{chat}:{message}:{}", part.0, thread.as_deref().unwrap_or_default())

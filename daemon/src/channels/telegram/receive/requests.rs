@@ -65,12 +65,14 @@ impl From<Failure> for Trouble {
 impl Client {
     /// <https://core.telegram.org/bots/api#getupdates>
     pub(super) async fn updates(&self, asked: Asked) -> Result<Vec<Value>, Trouble> {
-        let mut body = json!({"limit": asked.limit, "timeout": asked.wait.as_secs(), "allowed_updates": ALLOWED});
+        let mut body =
+            json!({"limit": asked.limit, "timeout": asked.wait.as_secs(), "allowed_updates": ALLOWED});
         if let Some(offset) = asked.offset {
             body["offset"] = offset.into();
         }
         // Telegram says something when its time is over: a connection on which it does not is dead.
-        let request = self.http.client.post(self.address("getUpdates")).json(&body).timeout(asked.wait + SLACK);
+        let request =
+            self.http.client.post(self.address("getUpdates")).json(&body).timeout(asked.wait + SLACK);
         let response = request.send().await.map_err(|error| Trouble::Away(self.lost(error)))?;
         let status = response.status();
         let retry_after = quota::retry_after(response.headers(), status.as_u16() == 429, SystemTime::now());
@@ -107,7 +109,9 @@ impl Client {
         }
         let host = Url::parse(&url).ok().and_then(|url| url.host_str().map(str::to_owned));
         let host = self.http.words(&host.unwrap_or_else(|| "an unknown host".into()));
-        format!("a webhook at {host} receives for this bot; if it shall not, take it away with deleteWebhook ({said})")
+        format!(
+            "a webhook at {host} receives for this bot; if it shall not, take it away with deleteWebhook ({said})"
+        )
     }
 
     /// <https://core.telegram.org/bots/api#getme>
@@ -145,8 +149,12 @@ impl Client {
         let request = self.http.client.post(self.address(method)).json(&body);
         match self.ask(request, BRIEF, &mut RateHints::default()).await {
             Ok(Ok(_)) => {}
-            Ok(Err(refused)) => tracing::debug!(method, said = self.http.words(&refused.said), "Telegram refuses"),
-            Err(Silence::NotSent(why) | Silence::Lost(why)) => tracing::debug!(method, why, "Telegram is not there"),
+            Ok(Err(refused)) => {
+                tracing::debug!(method, said = self.http.words(&refused.said), "Telegram refuses")
+            }
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => {
+                tracing::debug!(method, why, "Telegram is not there")
+            }
         }
     }
 
@@ -155,9 +163,10 @@ impl Client {
         let hints = &mut RateHints::default();
         let request = self.http.client.post(self.address("getFile")).json(&json!({ "file_id": file }));
         match self.ask(request, TIMEOUT, hints).await.map_err(Silence::harmless)? {
-            Ok(found) => found["file_path"].as_str().map(str::to_owned).ok_or_else(|| {
-                Failure::Permanent("Telegram does not say where it is".into())
-            }),
+            Ok(found) => found["file_path"]
+                .as_str()
+                .map(str::to_owned)
+                .ok_or_else(|| Failure::Permanent("Telegram does not say where it is".into())),
             Err(refused) => Err(self.classify(&refused, hints).harmless()),
         }
     }
@@ -215,7 +224,10 @@ mod tests {
 
     #[test]
     fn an_answer_that_cannot_be_read_still_begins_with_a_number() {
-        assert_eq!(first(br#"{"ok":true,"result":[{"update_id":577,"message":{"text":"\ud83d"}}]}"#), Some(577));
+        assert_eq!(
+            first(br#"{"ok":true,"result":[{"update_id":577,"message":{"text":"\ud83d"}}]}"#),
+            Some(577)
+        );
         assert_eq!(first(br#"{"ok":true,"result":[{"update_id": 577"#), Some(577));
         for other in [&b"<html>"[..], b"", b"{\"update_id\":", b"{\"update_id\":99999999999999999999}"] {
             assert_eq!(first(other), None);

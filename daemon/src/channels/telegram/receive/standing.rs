@@ -16,8 +16,8 @@ enum Now {
     /// It has not begun.
     Idle,
     Receives,
-    /// Since this time, in milliseconds, for this reason.
-    Away(i64, String),
+    /// Since this time, in milliseconds, for a reason of this kind, in these words.
+    Away(i64, &'static str, String),
 }
 
 impl Standing {
@@ -29,7 +29,9 @@ impl Standing {
     pub(super) fn trouble(&self) -> Option<String> {
         match &*self.now.lock().unwrap_or_else(PoisonError::into_inner) {
             Now::Idle | Now::Receives => None,
-            Now::Away(since, why) => Some(format!("nothing is received since {}: {why}", clock::rfc3339(*since))),
+            Now::Away(since, _, why) => {
+                Some(format!("nothing is received since {}: {why}", clock::rfc3339(*since)))
+            }
         }
     }
 
@@ -43,14 +45,15 @@ impl Standing {
         }
     }
 
-    /// None came.
-    pub(super) fn away(&self, why: &str) {
+    /// None came. The words may differ each time, such as by the seconds to wait; the kind is what is new or not.
+    pub(super) fn away(&self, kind: &'static str, why: String) {
+        let shown = why.clone();
         let before = self.replace(|before| match before {
-            Now::Away(since, _) => Now::Away(*since, why.to_owned()),
-            Now::Idle | Now::Receives => Now::Away(clock::now_ms(), why.to_owned()),
+            Now::Away(since, ..) => Now::Away(*since, kind, why),
+            Now::Idle | Now::Receives => Now::Away(clock::now_ms(), kind, why),
         });
-        if !matches!(&before, Now::Away(_, known) if known == why) {
-            tracing::warn!(account = self.account, why, "nothing is received from Telegram");
+        if !matches!(&before, Now::Away(_, known, _) if *known == kind) {
+            tracing::warn!(account = self.account, why = shown, "nothing is received from Telegram");
         }
     }
 
@@ -69,11 +72,11 @@ mod tests {
     fn trouble_lasts_since_it_began_whatever_its_reason_becomes() {
         let standing = Standing::new("home");
         assert_eq!(standing.trouble(), None);
-        standing.away("no line");
+        standing.away("away", "no line".into());
         let first = standing.trouble().unwrap();
         assert!(first.ends_with(": no line"), "{first}");
         std::thread::sleep(std::time::Duration::from_millis(3));
-        standing.away("no answer");
+        standing.away("away", "no answer".into());
         assert_eq!(standing.trouble().unwrap(), first.replace("no line", "no answer"));
         standing.receives();
         assert_eq!(standing.trouble(), None);

@@ -116,7 +116,8 @@ pub(super) fn author(from: &Value, chat: &Value, me: &Me) -> Option<Author> {
 /// What a person or chat is called.
 fn name(who: &Value) -> Option<String> {
     let whole = || {
-        let parts: Vec<_> = ["first_name", "last_name"].iter().filter_map(|part| who[*part].as_str()).collect();
+        let parts: Vec<_> =
+            ["first_name", "last_name"].iter().filter_map(|part| who[*part].as_str()).collect();
         parts.join(" ")
     };
     Some(who["title"].as_str().map_or_else(whole, str::to_owned)).filter(|name| !name.is_empty())
@@ -243,7 +244,8 @@ fn reaction(change: &Value, me: &Me, read: &mut Update) -> Option<()> {
     let come = new.iter().filter(|emoji| !old.contains(emoji)).map(|emoji| (emoji, false));
     for (emoji, removed) in gone.chain(come) {
         let sign = if removed { '-' } else { '+' };
-        let key = format!("reaction:{}:{message}:{}:{date}:{id}:{sign}{emoji}", conversation.address, author.id);
+        let key =
+            format!("reaction:{}:{message}:{}:{date}:{id}:{sign}{emoji}", conversation.address, author.id);
         let received = Received {
             key,
             conversation: conversation.clone(),

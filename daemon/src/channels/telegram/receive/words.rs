@@ -85,7 +85,8 @@ fn described(message: &Value) -> Vec<String> {
         let parts = ["first_name", "last_name", "phone_number"].map(|part| word(&contact[part]));
         told.push(parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" "));
     }
-    if let (Some(emoji), Some(value)) = (message["dice"]["emoji"].as_str(), message["dice"]["value"].as_i64()) {
+    if let (Some(emoji), Some(value)) = (message["dice"]["emoji"].as_str(), message["dice"]["value"].as_i64())
+    {
         told.push(format!("{emoji} {value}"));
     }
     for (member, head, items) in [("poll", "question", "options"), ("checklist", "title", "tasks")] {
