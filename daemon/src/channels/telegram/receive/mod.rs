@@ -4,13 +4,13 @@
 //! is ever sent: a kill at any instruction repeats updates, which their keys tell, and loses none. Nothing that an update has in
 //! it stops the account: what cannot be read is counted and passed by.
 //!
-//! - [`update`]: one update, read without asking anybody; its parts are [`message`], [`words`] and [`entities`];
-//! - [`album`]: pictures that were sent together become one message;
-//! - [`polls`]: in which conversation a poll stands, which its answers do not tell;
-//! - [`place`]: how far the account has read;
-//! - [`requests`] and [`files`]: what is asked of Telegram;
-//! - [`standing`]: whether the account receives, and why not;
-//! - [`listen`]: the loop over all of it.
+//! - `update`: one update, read without asking anybody; its parts are `message`, `words` and `entities`;
+//! - `album`: pictures that were sent together become one message;
+//! - `polls`: in which conversation a poll stands, which its answers do not tell;
+//! - `place`: how far the account has read;
+//! - `requests` and `files`: what is asked of Telegram;
+//! - `standing`: whether the account receives, and why not;
+//! - `listen`: the loop over all of it.
 
 mod album;
 mod entities;
