@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 use super::{
     answer::{Refused, made, result},
     media,
+    receive::polls::Polls,
     request::{BETWEEN, Instead, REMOVE, Request},
 };
 use crate::{
@@ -32,14 +33,17 @@ const LONGEST: u64 = 366 * 24 * 3600;
 
 /// A bot.
 pub(super) struct Client {
-    http: Http,
-    base: Base,
+    pub(super) http: Http,
+    pub(super) base: Base,
     removals: Removals,
+    /// Where the polls stand that it sent.
+    pub(super) polls: Polls,
 }
 
 impl Client {
     pub(super) fn new(http: reqwest::Client, base: Base, token: impl Into<Token>) -> Self {
-        Self { http: Http::new(http, "Telegram", token), base, removals: Removals::default() }
+        let http = Http::new(http, "Telegram", token);
+        Self { http, base, removals: Removals::default(), polls: Polls::default() }
     }
 
     /// Performs a request and what follows it; the id of what it made, or of what it was about.
@@ -57,6 +61,7 @@ impl Client {
         let result = self.perform(request, kept, hints).await?;
         let topic = method == "createForumTopic";
         let id = made(&result, topic, about).map_err(|verdict| self.http.settle(verdict, hints))?;
+        self.polls.note(&result, key);
         let Some(mut then) = then else { return Ok(id) };
         if topic {
             then.body.insert("message_thread_id".into(), result["message_thread_id"].clone());
@@ -147,7 +152,7 @@ impl Client {
         Ok(self.ask(builder.multipart(form), longest, hints).await?)
     }
 
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         request: RequestBuilder,
         longest: Duration,
@@ -198,11 +203,11 @@ impl Client {
         }
     }
 
-    fn address(&self, method: &str) -> reqwest::Url {
+    pub(super) fn address(&self, method: &str) -> reqwest::Url {
         self.base.at(&[&format!("bot{}", self.http.token().expose()), method])
     }
 
-    fn classify(&self, refused: &Refused, hints: &mut RateHints) -> Failure {
+    pub(super) fn classify(&self, refused: &Refused, hints: &mut RateHints) -> Failure {
         self.http.settle(refused.verdict(&self.http.reader()), hints)
     }
 }

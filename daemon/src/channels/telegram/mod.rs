@@ -6,7 +6,7 @@
 //!
 //! The bot's token is a part of every address. Addresses are therefore never repeated, not in errors and not in traces.
 //!
-//! Read `request` first: it is what a message becomes. A public name (`@channelname`) is taken because people know no other
+//! Read `request` first: it is what a message becomes. What people write to the bot [`receive`] reads. A public name (`@channelname`) is taken because people know no other
 //! address of a channel; it can be given to another one, a number cannot, so a number is the better target.
 
 pub(super) mod answer;
@@ -15,12 +15,13 @@ mod client;
 pub(super) mod contract;
 mod media;
 pub(super) mod profile;
+pub mod receive;
 mod request;
 #[cfg(test)]
 mod scenarios;
 mod target;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -29,19 +30,21 @@ use serde_json::Value;
 use self::{
     client::Client,
     profile::{CAPABILITIES, MAX_TOPIC_NAME},
+    receive::{Listener, Tempo},
     request::Request,
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OperationRequest, OutgoingPart, PartKey,
     RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
+    hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Answer, Decode, Reader, Verdict, base::Base, token::Token},
     sender::fit,
 };
 use crate::{
     files::kept::Kept,
-    message::{attachment::Attachment, operation::Operation},
+    message::{attachment::Attachment, operation::Operation, target::Target},
     settings::secret::SecretSource,
 };
 
@@ -53,6 +56,8 @@ struct Settings {
     token: SecretSource,
     #[serde(default)]
     link_previews: bool,
+    #[serde(default)]
+    receive: bool,
     #[serde(default = "default_base")]
     base_url: String,
 }
@@ -65,6 +70,8 @@ struct Telegram {
     client: Client,
     kept: Kept,
     link_previews: bool,
+    /// Where the account hears what people write.
+    listener: Option<Listener>,
 }
 
 /// The bot that a token is of: its id stands before the colon, and stays when the token is revoked and made anew.
@@ -101,6 +108,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         kept: Kept::of(&opening.store),
         client: Client::new(opening.http, base, token),
         link_previews: settings.link_previews,
+        listener: settings.receive.then(|| Listener::new(opening.account, Tempo::USUAL)),
     }))
 }
 
@@ -151,7 +159,10 @@ impl Adapter for Telegram {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.who_am_i().await.map_err(NotReady)
+        let who = self.client.who_am_i().await.map_err(NotReady)?;
+        // Messages go all the same.
+        let trouble = self.listener.as_ref().and_then(Listener::trouble);
+        Ok(trouble.into_iter().fold(who, |who, trouble| format!("{who}; {trouble}")))
     }
 }
 
@@ -202,7 +213,25 @@ impl Sender for Telegram {
     }
 }
 
-impl Receiver for Telegram {}
+/// "The status is set for 5 seconds or less" (<https://core.telegram.org/bots/api#sendchataction>).
+const TYPING: Duration = Duration::from_secs(5);
+
+#[async_trait]
+impl Receiver for Telegram {
+    async fn listen(&self, hub: &dyn HubHandle) {
+        if let Some(listener) = &self.listener {
+            listener.listen(&self.client, hub).await;
+        }
+    }
+
+    fn typing_lasts(&self) -> Option<Duration> {
+        Some(TYPING)
+    }
+
+    async fn show_typing(&self, conversation: &Target) {
+        self.client.typing(&conversation.address, conversation.thread.as_deref()).await;
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -247,6 +276,7 @@ mod tests {
         let all: Settings = toml::from_str(&all).unwrap();
         let least: Settings = toml::from_str("token = \"env:T\"").unwrap();
         assert_eq!((all.link_previews, &all.base_url), (least.link_previews, &least.base_url));
+        assert_eq!((all.receive, least.receive), (false, false));
         assert!(toml::from_str::<Settings>("token = \"env:T\"\npreviews = true").is_err());
     }
 

@@ -27,6 +27,12 @@ pub(in crate::channels) const KEYS: &[Key] = &[
     .identity_in(bot_of),
     key("link_previews", "false", "Whether Telegram shows previews of the links in a text.").no_identity(),
     key(
+        "receive",
+        "false",
+        "Reads what people write to the bot, by long polling. No other program can receive for the same bot.",
+    )
+    .no_identity(),
+    key(
         "base_url",
         "\"https://api.telegram.org\"",
         "Where the Bot API is: Telegram's own servers, or a Bot API server or proxy of yours. With http:// the token crosses the network unprotected.",

@@ -27,7 +27,12 @@ const TOKEN: &str = "123456:ABC-secret_token";
 
 pub(super) fn telegram(port: u16, token: impl Into<Token>) -> Telegram {
     let base = Base::parse("base_url", &format!("http://127.0.0.1:{port}")).unwrap();
-    Telegram { client: Client::new(http(), base, token), kept: Files::new().kept(), link_previews: false }
+    Telegram {
+        client: Client::new(http(), base, token),
+        kept: Files::new().kept(),
+        link_previews: false,
+        listener: None,
+    }
 }
 
 pub(super) fn outgoing(part: &Part) -> OutgoingPart<'_> {
