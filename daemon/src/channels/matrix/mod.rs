@@ -34,7 +34,7 @@ use self::{
     client::Client,
     operations::Act,
     profile::CAPABILITIES,
-    receive::{Receiving, Tempo, TYPING},
+    receive::{Receiving, TYPING, Tempo},
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart,

@@ -102,7 +102,10 @@ impl RoomEvent {
 
     /// The event that it redacts.
     pub(super) fn redacts(&self) -> Option<&str> {
-        self.content["redacts"].as_str().or(self.redacts.as_deref()).filter(|_| self.kind == "m.room.redaction")
+        self.content["redacts"]
+            .as_str()
+            .or(self.redacts.as_deref())
+            .filter(|_| self.kind == "m.room.redaction")
     }
 
     /// The event without which it cannot be told: what it changes, takes back or answers.

@@ -46,7 +46,11 @@ pub(super) async fn before(
         }
     }
     let account = &session.receiving.account;
-    tracing::warn!(account, room, "the oldest of the messages that came meanwhile are left out: there are too many");
+    tracing::warn!(
+        account,
+        room,
+        "the oldest of the messages that came meanwhile are left out: there are too many"
+    );
     gap.events.reverse();
     Ok(Some(gap))
 }

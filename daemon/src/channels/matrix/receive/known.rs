@@ -30,8 +30,13 @@ pub(super) enum What {
     Words(String),
     /// Its options: id and text.
     Poll(Vec<(String, String)>),
-    Reaction { to: String, emoji: String },
-    Vote { poll: String },
+    Reaction {
+        to: String,
+        emoji: String,
+    },
+    Vote {
+        poll: String,
+    },
     Other,
 }
 
@@ -51,12 +56,14 @@ impl What {
                 Some(body) => Self::Words(body.chars().take(MAX_QUOTED).collect()),
                 None => Self::Other,
             },
-            "m.reaction" => match (event.related("m.annotation"), event.content["m.relates_to"]["key"].as_str()) {
-                (Some(to), Some(emoji)) => {
-                    Self::Reaction { to: to.to_owned(), emoji: emoji.chars().take(MAX_QUOTED).collect() }
+            "m.reaction" => {
+                match (event.related("m.annotation"), event.content["m.relates_to"]["key"].as_str()) {
+                    (Some(to), Some(emoji)) => {
+                        Self::Reaction { to: to.to_owned(), emoji: emoji.chars().take(MAX_QUOTED).collect() }
+                    }
+                    _ => Self::Other,
                 }
-                _ => Self::Other,
-            },
+            }
             kind if is_poll(kind, "start") => Self::Poll(options(&event.content)),
             kind if is_poll(kind, "response") => match event.related("m.reference") {
                 Some(poll) => Self::Vote { poll: poll.to_owned() },
@@ -75,7 +82,10 @@ pub(super) fn poll(content: &Value) -> Option<&Value> {
 /// A text in one of the forms that extensible events have for it.
 pub(super) fn poll_text(value: &Value) -> Option<&str> {
     let stable = &value["m.text"];
-    value["org.matrix.msc1767.text"].as_str().or_else(|| stable[0]["body"].as_str()).or_else(|| stable.as_str())
+    value["org.matrix.msc1767.text"]
+        .as_str()
+        .or_else(|| stable[0]["body"].as_str())
+        .or_else(|| stable.as_str())
 }
 
 /// The options of a poll: id and text.

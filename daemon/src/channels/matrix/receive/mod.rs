@@ -34,6 +34,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+pub(super) use self::signs::TYPING;
 use self::{
     answer::SyncAnswer,
     known::{Fact, Known},
@@ -42,7 +43,6 @@ use self::{
     rooms::{Rooms, names},
     session::Session,
 };
-pub(super) use self::signs::TYPING;
 use super::{client::Client, target::canonical};
 use crate::{
     channels::{
@@ -65,11 +65,8 @@ pub(super) struct Tempo {
 }
 
 impl Tempo {
-    pub(super) const USUAL: Self = Self {
-        first: Duration::from_secs(1),
-        longest: Duration::from_mins(5),
-        look: Duration::from_mins(1),
-    };
+    pub(super) const USUAL: Self =
+        Self { first: Duration::from_secs(1), longest: Duration::from_mins(5), look: Duration::from_mins(1) };
 }
 
 /// How reading stands.
@@ -185,10 +182,18 @@ impl Receiving {
         let mut standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner);
         match (&*standing, trouble) {
             (_, Trouble::Refused(_)) => {
-                tracing::error!(account, why, "nothing is received any more: the homeserver refuses the token");
+                tracing::error!(
+                    account,
+                    why,
+                    "nothing is received any more: the homeserver refuses the token"
+                );
             }
             (_, Trouble::Anew(_)) => {
-                tracing::warn!(account, why, "receiving begins anew: what was written since the last answer is lost");
+                tracing::warn!(
+                    account,
+                    why,
+                    "receiving begins anew: what was written since the last answer is lost"
+                );
             }
             (Standing::Well, _) => tracing::warn!(account, why, "nothing is received for now"),
             (Standing::Away(..), _) => {}

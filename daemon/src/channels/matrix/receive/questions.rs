@@ -56,7 +56,12 @@ impl Client {
     /// What is new since a position; without one, how things stand.
     ///
     /// <https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv3sync>
-    pub(super) async fn sync(&self, since: Option<&str>, lines: usize, me: &str) -> Result<SyncAnswer, Trouble> {
+    pub(super) async fn sync(
+        &self,
+        since: Option<&str>,
+        lines: usize,
+        me: &str,
+    ) -> Result<SyncAnswer, Trouble> {
         let mut url = self.homeserver.at(&["_matrix", "client", "v3", "sync"]);
         // Nobody is shown as online for being listened for.
         url.query_pairs_mut().append_pair("set_presence", "offline").append_pair("filter", &filter(lines));
@@ -69,8 +74,9 @@ impl Client {
             None => FIRST,
         };
         match self.long_answer(url, longest).await? {
-            Said::Yes(json) => SyncAnswer::read(&json, me)
-                .ok_or_else(|| Trouble::Broken("the homeserver's answer says nothing of where to go on".into())),
+            Said::Yes(json) => SyncAnswer::read(&json, me).ok_or_else(|| {
+                Trouble::Broken("the homeserver's answer says nothing of where to go on".into())
+            }),
             Said::No(answer) => Err(self.sync_refused(&answer, since.is_some())),
         }
     }
@@ -91,8 +97,13 @@ impl Client {
     pub(super) async fn page(&self, room: &str, from: &str, to: &str) -> Result<Option<Page>, Trouble> {
         let mut url = self.homeserver.at(&["_matrix", "client", "v3", "rooms", room, "messages"]);
         let filter = json!({"lazy_load_members": true, "include_redundant_members": true}).to_string();
-        url.query_pairs_mut()
-            .extend_pairs([("dir", "b"), ("from", from), ("to", to), ("limit", PAGE), ("filter", &filter)]);
+        url.query_pairs_mut().extend_pairs([
+            ("dir", "b"),
+            ("from", from),
+            ("to", to),
+            ("limit", PAGE),
+            ("filter", &filter),
+        ]);
         match self.long_answer(url, POLL + GRACE).await? {
             Said::Yes(json) => Ok(Page::read(&json)),
             Said::No(answer) if is_hidden(&answer) => Ok(None),
@@ -161,7 +172,8 @@ impl Client {
             body.extend_from_slice(&chunk);
         }
         if status == StatusCode::OK {
-            let text = |error: std::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
+            let text =
+                |error: std::string::FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
             return Ok(Said::Yes(String::from_utf8(body).unwrap_or_else(text)));
         }
         let no = Answer { status, retry_after: after.map(Duration::from_secs), body: Value::Null };

@@ -64,7 +64,8 @@ impl Room {
         if event.state_key.as_deref() != Some("") {
             return;
         }
-        let text = |name: &str| event.content[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        let text =
+            |name: &str| event.content[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
         match event.kind.as_str() {
             "m.room.name" => self.name = text("name"),
             "m.room.canonical_alias" => self.alias = text("alias"),

@@ -138,7 +138,8 @@ impl<'a> Session<'a> {
         let there = self.rooms.knows(&room.id);
         self.rooms.learn(&room);
         let conversation = self.rooms.conversation(&room.id);
-        let brings = |event: &Result<RoomEvent, Dropped>| matches!(event, Ok(event) if event.brings(&self.me, there));
+        let brings =
+            |event: &Result<RoomEvent, Dropped>| matches!(event, Ok(event) if event.brings(&self.me, there));
         if room.limited && !room.timeline.iter().any(brings) {
             self.fill(&mut room, there, batch).await?;
         }
@@ -251,7 +252,10 @@ impl<'a> Session<'a> {
         if encrypted && self.said_encrypted.is_none_or(|said| said.elapsed() >= SAY_AGAIN) {
             self.said_encrypted = Some(Instant::now());
             let account = &self.receiving.account;
-            tracing::warn!(account, "messages are not read: they are encrypted, which this hub cannot read yet");
+            tracing::warn!(
+                account,
+                "messages are not read: they are encrypted, which this hub cannot read yet"
+            );
         }
     }
 }

@@ -81,7 +81,9 @@ mod tests {
         assert_eq!(text_at(json, &["c"]).as_deref(), Some("x,}"));
         assert_eq!(members("{}"), Some(Vec::new()));
         assert_eq!(elements(" [ ] "), Some(Vec::new()));
-        for broken in ["", "{", "[", "[1", "[1,", "[1 2]", "{\"a\"}", "{\"a\":1", "{\"a\":1,}", "null", "{1:2}x"] {
+        for broken in
+            ["", "{", "[", "[1", "[1,", "[1 2]", "{\"a\"}", "{\"a\":1", "{\"a\":1,}", "null", "{1:2}x"]
+        {
             assert!(members(broken).is_none_or(|found| found.len() == 1), "{broken}");
             assert_eq!(elements(broken), None, "{broken}");
         }

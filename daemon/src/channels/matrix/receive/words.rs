@@ -127,11 +127,22 @@ mod tests {
 
     #[test]
     fn an_address_is_two_names_and_no_path() {
-        for bad in ["mxc://hub.test", "mxc://hub.test/", "mxc:///a", "mxc://../a", "mxc://hub.test/..", "mxc://a/b/c",
-            "mxc://a/b?c", "https://hub.test/a", "mxc://ä/b", ""] {
+        for bad in [
+            "mxc://hub.test",
+            "mxc://hub.test/",
+            "mxc:///a",
+            "mxc://../a",
+            "mxc://hub.test/..",
+            "mxc://a/b/c",
+            "mxc://a/b?c",
+            "https://hub.test/a",
+            "mxc://ä/b",
+            "",
+        ] {
             assert_eq!(address(bad), None, "{bad}");
         }
-        let lacking = said(&json!({"msgtype": "m.file", "body": "a", "file": {"url": "mxc://a/b"}}), false).unwrap();
+        let lacking =
+            said(&json!({"msgtype": "m.file", "body": "a", "file": {"url": "mxc://a/b"}}), false).unwrap();
         assert!(lacking.missing.unwrap().contains("encrypted"));
     }
 

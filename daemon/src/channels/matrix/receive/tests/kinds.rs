@@ -76,8 +76,13 @@ fn a_mention_is_what_the_platform_marks_and_no_name_in_a_text() {
         last(json!([event("$1", "m.room.message", content)])).mentions_me
     };
     assert!(mentioning(json!({"user_ids": ["@bob:hub.test", ME]})));
-    for none in [json!({}), json!({"room": true}), json!({"user_ids": ["@hub:other.test"]}), json!({"user_ids": ME}), json!(1)]
-    {
+    for none in [
+        json!({}),
+        json!({"room": true}),
+        json!({"user_ids": ["@hub:other.test"]}),
+        json!({"user_ids": ME}),
+        json!(1),
+    ] {
         assert!(!mentioning(none.clone()), "{none}");
     }
 }
@@ -91,7 +96,10 @@ fn an_answer_to_the_account_means_it_and_one_that_only_falls_back_is_none() {
     };
     let plain = reply(json!({"m.in_reply_to": {"event_id": "$0"}}));
     let answered = plain.event.words().unwrap().reply_to.clone().unwrap();
-    assert_eq!((answered.id.as_str(), answered.mine, answered.text.as_deref()), ("$0", true, Some("Shall I?")));
+    assert_eq!(
+        (answered.id.as_str(), answered.mine, answered.text.as_deref()),
+        ("$0", true, Some("Shall I?"))
+    );
     assert!(plain.mentions_me && plain.conversation.thread.is_none());
 
     let mut thread = json!({"rel_type": "m.thread", "event_id": "$root", "is_falling_back": true,
@@ -118,18 +126,32 @@ fn an_edit_is_believed_of_who_wrote_the_message_alone() {
     for (original, sender) in [
         (text("$0", "old"), "@mallory:hub.test"),
         (text("$elsewhere", "old"), "@ada:hub.test"),
-        (event("$0", "m.reaction", json!({"m.relates_to": {"rel_type": "m.annotation", "event_id": "$x", "key": "a"}})), "@ada:hub.test"),
+        (
+            event(
+                "$0",
+                "m.reaction",
+                json!({"m.relates_to": {"rel_type": "m.annotation", "event_id": "$x", "key": "a"}}),
+            ),
+            "@ada:hub.test",
+        ),
     ] {
         let batch = edit(&original, sender);
         assert!(batch.received.iter().all(|one| !matches!(one.event, Event::Edit(_))), "{original} {sender}");
-        assert_eq!(batch.dropped.last().map(|one| one.reason), Some(DropReason::NotUsed), "{original} {sender}");
+        assert_eq!(
+            batch.dropped.last().map(|one| one.reason),
+            Some(DropReason::NotUsed),
+            "{original} {sender}"
+        );
     }
 }
 
 #[test]
 fn what_is_redacted_is_deleted_or_taken_back() {
-    let reaction = event("$2", "m.reaction",
-        json!({"m.relates_to": {"rel_type": "m.annotation", "event_id": "$0", "key": "👍"}}));
+    let reaction = event(
+        "$2",
+        "m.reaction",
+        json!({"m.relates_to": {"rel_type": "m.annotation", "event_id": "$0", "key": "👍"}}),
+    );
     let redaction = |of: &str| {
         let mut event = event("$3", "m.room.redaction", json!({"redacts": of}));
         event["redacts"] = of.into();
@@ -148,7 +170,10 @@ fn what_is_redacted_is_deleted_or_taken_back() {
     let mut old = redaction("$0");
     old["content"] = json!({});
     assert_eq!(last(json!([text("$0", "x"), old])).event, Event::Delete);
-    assert_eq!(heard(json!([event("$3", "m.room.redaction", json!({}))])).dropped[0].reason, DropReason::Unreadable);
+    assert_eq!(
+        heard(json!([event("$3", "m.room.redaction", json!({}))])).dropped[0].reason,
+        DropReason::Unreadable
+    );
 }
 
 #[test]
@@ -157,16 +182,26 @@ fn an_answer_to_an_own_poll_is_in_its_words_and_one_to_anothers_is_not_told() {
         "question": {"org.matrix.msc1767.text": "Tea?"}, "answers": [
             {"id": "0", "org.matrix.msc1767.text": "Yes"}, {"id": "1", "org.matrix.msc1767.text": "No"}]}});
     let start = event("$0", "org.matrix.msc3381.poll.start", poll);
-    let vote = event("$1", "org.matrix.msc3381.poll.response", json!({"m.relates_to": relation("m.reference", "$0"),
-        "org.matrix.msc3381.poll.response": {"answers": ["1", "7", 3]}}));
+    let vote = event(
+        "$1",
+        "org.matrix.msc3381.poll.response",
+        json!({"m.relates_to": relation("m.reference", "$0"),
+        "org.matrix.msc3381.poll.response": {"answers": ["1", "7", 3]}}),
+    );
     let voted = last(json!([by(ME, start.clone()), vote]));
     assert_eq!(voted.event, Event::Vote { options: vec!["No".into()] });
     assert_eq!((voted.message_id.as_deref(), voted.mentions_me), (Some("$0"), true));
     let gone = event("$2", "m.room.redaction", json!({"redacts": "$1"}));
     assert_eq!(last(json!([by(ME, start.clone()), vote, gone])).event, Event::Vote { options: Vec::new() });
-    let stable = event("$1", "m.poll.response",
-        json!({"m.relates_to": relation("m.reference", "$0"), "m.selections": ["0"]}));
-    assert_eq!(last(json!([by(ME, start.clone()), stable])).event, Event::Vote { options: vec!["Yes".into()] });
+    let stable = event(
+        "$1",
+        "m.poll.response",
+        json!({"m.relates_to": relation("m.reference", "$0"), "m.selections": ["0"]}),
+    );
+    assert_eq!(
+        last(json!([by(ME, start.clone()), stable])).event,
+        Event::Vote { options: vec!["Yes".into()] }
+    );
     let mut others = heard(json!([start, vote]));
     assert_eq!(others.dropped[0].what, "org.matrix.msc3381.poll.response");
     assert_eq!(others.received.pop().unwrap().event.words().unwrap().text, "Tea?\n- Yes\n- No");
@@ -188,7 +223,9 @@ fn who_comes_and_goes_is_told_and_a_new_name_is_not() {
     assert_eq!((&kicked.received[0].event, kicked.received[0].author.id.as_str()), (&Event::Leave, bob));
     let out = member(ME, ada, "ban", Some("join"));
     assert_eq!((out.received[0].author.id.as_str(), out.received[0].mentions_me), (ada, true));
-    for (membership, before) in [("join", "join"), ("invite", "leave"), ("leave", "invite"), ("knock", "leave")] {
+    for (membership, before) in
+        [("join", "join"), ("invite", "leave"), ("leave", "invite"), ("knock", "leave")]
+    {
         let batch = member(bob, bob, membership, Some(before));
         assert!(batch.received.is_empty() && batch.dropped.len() == 1, "{membership} after {before}");
     }
@@ -206,9 +243,7 @@ fn what_was_written_before_the_account_came_was_said_to_others() {
 
 #[test]
 fn an_invitation_is_a_join_by_who_invites() {
-    let member = |of: &str, sender: &str, content: Value| {
-        json!({"type": "m.room.member", "state_key": of, "sender": sender, "content": content})
-    };
+    let member = |of: &str, sender: &str, content: Value| json!({"type": "m.room.member", "state_key": of, "sender": sender, "content": content});
     let answer = json!({"next_batch": "s2", "rooms": {"invite": {"!new:hub.test": {"invite_state": {"events": [
         {"type": "m.room.name", "state_key": "", "sender": "@ada:hub.test", "content": {"name": "Cellar"}},
         member("@ada:hub.test", "@ada:hub.test", json!({"membership": "join", "displayname": "Ada"})),
@@ -217,7 +252,10 @@ fn an_invitation_is_a_join_by_who_invites() {
     let batch = read(answer.to_string().as_bytes(), ME).unwrap();
     let [one] = &batch.received[..] else { panic!("{batch:?}") };
     assert_eq!((&one.event, one.mentions_me, one.author.id.as_str()), (&Event::Join, true, "@ada:hub.test"));
-    assert_eq!((one.author.name.as_deref(), one.conversation.title.as_deref()), (Some("Ada"), Some("Cellar")));
+    assert_eq!(
+        (one.author.name.as_deref(), one.conversation.title.as_deref()),
+        (Some("Ada"), Some("Cellar"))
+    );
     assert_eq!((one.conversation.address.as_str(), one.key.as_str()), ("!new:hub.test", ""));
     assert_eq!(batch.dropped[0].reason, DropReason::Unreadable);
 }

@@ -37,10 +37,7 @@ fn says(body: &Value) -> Reply {
 
 fn account(port: u16, join_from: &[&str]) -> Matrix {
     let join_from = join_from.iter().map(|user| (*user).to_owned()).collect();
-    Matrix {
-        receiving: Receiving::new("home", true, join_from, QUICK).unwrap(),
-        ..scenarios::matrix(port)
-    }
+    Matrix { receiving: Receiving::new("home", true, join_from, QUICK).unwrap(), ..scenarios::matrix(port) }
 }
 
 /// Lets an account listen until `done`, and not for longer than a test may take.
@@ -69,7 +66,8 @@ fn keys(received: &[Received]) -> Vec<&str> {
 async fn the_first_time_it_begins_from_now_on_and_what_was_there_wakes_nobody() {
     let mut stands = answer(&json!([text("$old", "from before")]));
     stands["next_batch"] = "s1".into();
-    let mock = Mock::start(&[WHO, says(&stands), says(&answer(&json!([text("$new", "now")]))), Reply::Silent]);
+    let mock =
+        Mock::start(&[WHO, says(&stands), says(&answer(&json!([text("$new", "now")]))), Reply::Silent]);
     let (matrix, hub) = (account(mock.port, &[]), HubMock::default());
     let received = until(&matrix, &hub, async {
         let received = hub.received(1).await;
@@ -157,7 +155,8 @@ async fn a_gap_that_nobody_shows_stops_nothing() {
     let mut script = vec![WHO, STANDS];
     // As long as it may be only a passing trouble, the same is asked again.
     script.extend([limited, TROUBLE].repeat(6));
-    for script in [vec![WHO, STANDS, limited, HIDDEN, Reply::Silent], [script, vec![Reply::Silent]].concat()] {
+    for script in [vec![WHO, STANDS, limited, HIDDEN, Reply::Silent], [script, vec![Reply::Silent]].concat()]
+    {
         let mock = Mock::start(&script);
         let (matrix, hub) = (account(mock.port, &[]), HubMock::at(&[("sync", "s0")]));
         assert_eq!(keys(&until(&matrix, &hub, hub.received(1)).await), ["$5"]);
@@ -185,7 +184,8 @@ async fn an_unknown_position_begins_anew_and_a_proxys_400_does_not() {
 
 #[tokio::test]
 async fn a_refused_token_stops_it_and_says_so() {
-    const REFUSED: Reply = Reply::Says(401, "", r#"{"errcode":"M_UNKNOWN_TOKEN","error":"Invalid syt_secret"}"#);
+    const REFUSED: Reply =
+        Reply::Says(401, "", r#"{"errcode":"M_UNKNOWN_TOKEN","error":"Invalid syt_secret"}"#);
     let mock = Mock::start(&[WHO, STANDS, REFUSED, WHO, WHO]);
     let (matrix, hub) = (account(mock.port, &[]), HubMock::at(&[("sync", "s0")]));
     until(&matrix, &hub, async {
@@ -206,8 +206,19 @@ async fn limits_and_troubles_are_waited_out_and_are_over_afterwards() {
     const NO_JSON: Reply = Reply::Says(200, "", "<h1>Hello</h1>");
     let begun = std::time::Instant::now();
     let told = says(&answer(&json!([text("$1", "a")])));
-    let mock =
-        Mock::start(&[GATEWAY, WHO, Reply::Close, WHO, STANDS, LIMITED, GATEWAY, NO_JSON, Reply::Close, told, WHO]);
+    let mock = Mock::start(&[
+        GATEWAY,
+        WHO,
+        Reply::Close,
+        WHO,
+        STANDS,
+        LIMITED,
+        GATEWAY,
+        NO_JSON,
+        Reply::Close,
+        told,
+        WHO,
+    ]);
     let (matrix, hub) = (account(mock.port, &[]), HubMock::at(&[("sync", "s0")]));
     let received = until(&matrix, &hub, hub.received(1)).await;
     assert_eq!(keys(&received), ["$1"]);
@@ -218,17 +229,30 @@ async fn limits_and_troubles_are_waited_out_and_are_over_afterwards() {
 #[tokio::test]
 async fn an_edit_of_an_older_message_is_believed_after_its_author_is_asked_for() {
     let edit = |id: &str, of: &str| {
-        event(id, "m.room.message", json!({"msgtype": "m.text", "body": "* new", "m.new_content": {"body": "new"},
-            "m.relates_to": {"rel_type": "m.replace", "event_id": of}}))
+        event(
+            id,
+            "m.room.message",
+            json!({"msgtype": "m.text", "body": "* new", "m.new_content": {"body": "new"},
+            "m.relates_to": {"rel_type": "m.replace", "event_id": of}}),
+        )
     };
     let original = |sender: &str| {
         let relates = json!({"rel_type": "m.thread", "event_id": "$root"});
-        says(&json!({"type": "m.room.message", "event_id": "$o", "sender": sender, "content": {"body": "old", "m.relates_to": relates}}))
+        says(
+            &json!({"type": "m.room.message", "event_id": "$o", "sender": sender, "content": {"body": "old", "m.relates_to": relates}}),
+        )
     };
     const GONE: Reply = Reply::Says(404, "", r#"{"errcode":"M_NOT_FOUND","error":"no"}"#);
-    let told = says(&answer(&json!([edit("$1", "$a"), edit("$2", "$b"), edit("$3", "$c"), edit("$4", "$a")])));
+    let told =
+        says(&answer(&json!([edit("$1", "$a"), edit("$2", "$b"), edit("$3", "$c"), edit("$4", "$a")])));
     let mock = Mock::start(&[
-        WHO, STANDS, told, original("@ada:hub.test"), original("@bob:hub.test"), GONE, Reply::Silent,
+        WHO,
+        STANDS,
+        told,
+        original("@ada:hub.test"),
+        original("@bob:hub.test"),
+        GONE,
+        Reply::Silent,
     ]);
     let (matrix, hub) = (account(mock.port, &[]), HubMock::at(&[("sync", "s0")]));
     let received = until(&matrix, &hub, hub.received(2)).await;
@@ -242,14 +266,28 @@ async fn an_edit_of_an_older_message_is_believed_after_its_author_is_asked_for()
 #[tokio::test]
 async fn files_are_fetched_with_the_token_and_what_does_not_come_leaves_a_line() {
     let file = |id: &str, url: &str| {
-        event(id, "m.room.message", json!({"msgtype": "m.audio", "body": "a.ogg", "url": url,
-            "info": {"mimetype": "audio/ogg", "size": 5}, "org.matrix.msc3245.voice": {}}))
+        event(
+            id,
+            "m.room.message",
+            json!({"msgtype": "m.audio", "body": "a.ogg", "url": url,
+            "info": {"mimetype": "audio/ogg", "size": 5}, "org.matrix.msc3245.voice": {}}),
+        )
     };
     let mut own = file("$4", "mxc://hub.test/mine");
     own["sender"] = "@hub:hub.test".into();
-    let told = says(&answer(&json!([file("$1", "mxc://hub.test/abc"), file("$2", "mxc://hub.test/gone"), file("$3", "http://x/"), own])));
+    let told = says(&answer(&json!([
+        file("$1", "mxc://hub.test/abc"),
+        file("$2", "mxc://hub.test/gone"),
+        file("$3", "http://x/"),
+        own
+    ])));
     let mock = Mock::start(&[
-        WHO, STANDS, told, Reply::Says(200, "", "hello"), Reply::Says(404, "", "{}"), Reply::Silent,
+        WHO,
+        STANDS,
+        told,
+        Reply::Says(200, "", "hello"),
+        Reply::Says(404, "", "{}"),
+        Reply::Silent,
     ]);
     let (matrix, hub) = (account(mock.port, &[]), HubMock::at(&[("sync", "s0")]));
     let received = until(&matrix, &hub, hub.received(4)).await;
@@ -309,9 +347,17 @@ async fn writing_and_having_read_are_shown_in_the_room() {
     matrix.show_typing(&room).await;
     matrix.mark_read(&room, "$e").await;
     let heard = mock.heard();
-    assert!(heard[1].starts_with("PUT /_matrix/client/v3/rooms/!r:hub.test/typing/@hub:hub.test "), "{}", heard[1]);
+    assert!(
+        heard[1].starts_with("PUT /_matrix/client/v3/rooms/!r:hub.test/typing/@hub:hub.test "),
+        "{}",
+        heard[1]
+    );
     assert!(heard[1].ends_with(r#"{"timeout":10000,"typing":true}"#), "{}", heard[1]);
-    assert!(heard[2].starts_with("POST /_matrix/client/v3/rooms/!r:hub.test/receipt/m.read/$e "), "{}", heard[2]);
+    assert!(
+        heard[2].starts_with("POST /_matrix/client/v3/rooms/!r:hub.test/receipt/m.read/$e "),
+        "{}",
+        heard[2]
+    );
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use serde_json::json;
 
-use super::{super::read, kinds::{answer, event, text}};
+use super::{
+    super::read,
+    kinds::{answer, event, text},
+};
 use crate::channels::received::{DropReason, MAX_TEXT_CHARS};
 
 const ME: &str = "@hub:hub.test";
@@ -17,8 +20,11 @@ fn between(odd: &str) -> (Vec<String>, Vec<(DropReason, String)>) {
 
 #[test]
 fn one_bad_event_does_not_lose_the_others() {
-    let deep = format!("{{\"type\":\"m.room.message\",\"sender\":\"@a:b\",\"event_id\":\"$d\",\"content\":{}1{}}}",
-        "[".repeat(500), "]".repeat(500));
+    let deep = format!(
+        "{{\"type\":\"m.room.message\",\"sender\":\"@a:b\",\"event_id\":\"$d\",\"content\":{}1{}}}",
+        "[".repeat(500),
+        "]".repeat(500)
+    );
     for odd in [
         "null",
         "7",
@@ -66,7 +72,9 @@ fn odd_values_are_left_out_and_long_ones_are_cut() {
 
 #[test]
 fn what_is_no_answer_is_none_and_a_room_that_is_none_is_dropped() {
-    for none in ["", "[]", "{}", "{\"next_batch\":7}", "{\"next_batch\":\"\"}", "<html>", "{\"next_batch\":\"s\""] {
+    for none in
+        ["", "[]", "{}", "{\"next_batch\":7}", "{\"next_batch\":\"\"}", "<html>", "{\"next_batch\":\"s\""]
+    {
         assert!(read(none.as_bytes(), ME).is_none(), "{none}");
     }
     let odd = json!({"next_batch": "s", "rooms": {"join": {"kitchen": {}, "!r:hub.test": [], "!a b": {}}, "leave": 7, "invite": {"!i:hub.test": 1}}});
