@@ -254,7 +254,7 @@ impl Receiver for Matrix {
     }
 
     async fn show_typing(&self, conversation: &Target) {
-        self.client.show_typing(&conversation.address).await;
+        self.receiving.show_typing(&self.client, &conversation.address).await;
     }
 
     async fn mark_read(&self, conversation: &Target, message_id: &str) {

@@ -51,11 +51,11 @@ impl What {
     fn of(event: &RoomEvent) -> Self {
         match event.kind.as_str() {
             "m.room.message" if event.related("m.replace").is_some() => Self::Other,
-            // What was redacted has no text any more.
-            "m.room.message" | "m.sticker" => match event.content["body"].as_str() {
-                Some(body) => Self::Words(body.chars().take(MAX_QUOTED).collect()),
-                None => Self::Other,
-            },
+            // What was redacted has no text any more, and is still what it was: its deletion is told.
+            "m.room.message" | "m.sticker" => {
+                let body = event.content["body"].as_str().unwrap_or_default();
+                Self::Words(body.chars().take(MAX_QUOTED).collect())
+            }
             "m.reaction" => {
                 match (event.related("m.annotation"), event.content["m.relates_to"]["key"].as_str()) {
                     (Some(to), Some(emoji)) => {

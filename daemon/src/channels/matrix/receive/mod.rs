@@ -30,7 +30,7 @@ mod words;
 
 use std::{
     collections::HashSet,
-    sync::{Mutex, PoisonError},
+    sync::{Mutex, OnceLock, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -85,6 +85,8 @@ pub(super) struct Receiving {
     tempo: Tempo,
     join_from: HashSet<String>,
     standing: Mutex<Standing>,
+    /// The account's own id, once the homeserver has said it.
+    me: OnceLock<String>,
 }
 
 impl Receiving {
@@ -97,7 +99,7 @@ impl Receiving {
             return Err(format!("join_invites_from: {user:?} is no user: write @NAME:SERVER"));
         }
         let (join_from, standing) = (join_from.into_iter().collect(), Mutex::new(Standing::Well));
-        Ok(Self { account: account.to_owned(), on, tempo, join_from, standing })
+        Ok(Self { account: account.to_owned(), on, tempo, join_from, standing, me: OnceLock::new() })
     }
 
     /// Whether a room is entered because this user asks.
@@ -115,6 +117,22 @@ impl Receiving {
         }
     }
 
+    /// The account's own id. The homeserver is asked once: a new token is the same account's.
+    async fn own_id(&self, client: &Client) -> Result<String, Trouble> {
+        if let Some(me) = self.me.get() {
+            return Ok(me.clone());
+        }
+        let me = client.own_id().await?;
+        Ok(self.me.get_or_init(|| me).clone())
+    }
+
+    /// Shows in a room that the account is writing.
+    pub(super) async fn show_typing(&self, client: &Client, room: &str) {
+        if let Ok(me) = self.own_id(client).await {
+            client.show_typing(room, &me).await;
+        }
+    }
+
     /// Reads for as long as the hub runs.
     pub(super) async fn keep(&self, client: &Client, hub: &dyn HubHandle) {
         if !self.on {
@@ -123,13 +141,24 @@ impl Receiving {
         let (mut session, mut anew, mut failures) = (None::<Session<'_>>, false, 0);
         loop {
             let step = match &mut session {
-                Some(session) => session.step().await,
-                None => Session::begin(client, hub, self, anew).await.map(|begun| session = Some(begun)),
+                Some(session) => session.step().await.map(|()| true),
+                // Only an answer behind a position shows that it goes well.
+                None => Session::begin(client, hub, self, anew).await.map(|begun| {
+                    session = Some(begun);
+                    false
+                }),
             };
-            let Err(trouble) = step else {
-                (anew, failures) = (false, 0);
-                self.is_well();
-                continue;
+            let trouble = match step {
+                Ok(true) => {
+                    failures = 0;
+                    self.is_well();
+                    continue;
+                }
+                Ok(false) => {
+                    anew = false;
+                    continue;
+                }
+                Err(trouble) => trouble,
             };
             self.is_away(&trouble);
             let at_least = match trouble {

@@ -144,7 +144,7 @@ impl Place<'_> {
                 Ok(Deed::about(Event::Vote { options: Vec::new() }, poll, self.fact(poll)))
             }
             Some(What::Words(_) | What::Poll(_)) | None => Ok(Deed::about(Event::Delete, gone, fact)),
-            // An edit, a state, or what the server shows only after it has lost its content.
+            // An edit, a state, or a reaction of which the server shows no more than that it was one.
             Some(What::Other) => Err(event.drop_as(DropReason::NotUsed)),
         }
     }
@@ -185,7 +185,7 @@ impl Place<'_> {
     fn answered(&self, id: &str) -> ReplyTo {
         let fact = self.fact(id);
         let text = fact.and_then(|fact| match &fact.what {
-            What::Words(text) => Some(text.clone()),
+            What::Words(text) if !text.is_empty() => Some(text.clone()),
             _ => None,
         });
         ReplyTo { id: id.to_owned(), mine: fact.is_some_and(|fact| fact.sender == self.me), text }

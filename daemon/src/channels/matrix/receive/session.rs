@@ -60,7 +60,7 @@ impl<'a> Session<'a> {
         receiving: &'a Receiving,
         anew: bool,
     ) -> Result<Self, Trouble> {
-        let me = client.own_id().await?;
+        let me = receiving.own_id(client).await?;
         let stored = match anew {
             true => None,
             false => hub.position(STREAM).await.map_err(|_| Trouble::Hub)?,
@@ -96,6 +96,7 @@ impl<'a> Session<'a> {
 
     /// Asks what is new, hands it over, and goes on behind it.
     pub(super) async fn step(&mut self) -> Result<(), Trouble> {
+        let asked = Instant::now();
         let answer = match self.client.sync(Some(&self.since), self.lines, &self.me).await {
             // The lines that are left out then are fetched page by page.
             Err(Trouble::TooLong) if self.lines > 1 => {
@@ -106,6 +107,10 @@ impl<'a> Session<'a> {
             Err(Trouble::TooLong) => return Err(Trouble::Anew(Trouble::TooLong.to_string())),
             answer => answer?,
         };
+        if answer.next_batch == self.since && asked.elapsed() < self.receiving.tempo.first {
+            // It was to wait for news. A server or a proxy that does not would be asked without end.
+            tokio::time::sleep(self.receiving.tempo.first).await;
+        }
         if let Err(trouble) = self.hand_over(answer).await {
             if matches!(trouble, Trouble::Broken(_) | Trouble::TooLong) {
                 self.failures += 1;
@@ -127,8 +132,11 @@ impl<'a> Session<'a> {
             batch.received.push(invited(invitation));
             self.flush(&mut batch).await?;
         }
-        batch.positions.push(position);
-        self.hub.receive(batch).await.map_err(|_| Trouble::Hub)?;
+        let nothing_new = batch == Batch::default() && answer.next_batch == self.since;
+        if !nothing_new {
+            batch.positions.push(position);
+            self.hub.receive(batch).await.map_err(|_| Trouble::Hub)?;
+        }
         self.since = answer.next_batch;
         answer.invitations.iter().for_each(|invitation| self.consider(invitation));
         Ok(())

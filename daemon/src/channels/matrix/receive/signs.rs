@@ -12,11 +12,10 @@ pub(in crate::channels::matrix) const TYPING: Duration = Duration::from_secs(10)
 
 impl Client {
     /// <https://spec.matrix.org/v1.18/client-server-api/#put_matrixclientv3roomsroomidtypinguserid>
-    pub(in crate::channels::matrix) async fn show_typing(&self, room: &str) {
-        let Ok(me) = self.own_id().await else { return };
+    pub(super) async fn show_typing(&self, room: &str, me: &str) {
         let milliseconds = u64::try_from(TYPING.as_millis()).unwrap_or_default();
         let body = members(json!({"typing": true, "timeout": milliseconds}));
-        self.sign(Method::PUT, &["rooms", room, "typing", &me], &body).await;
+        self.sign(Method::PUT, &["rooms", room, "typing", me], &body).await;
     }
 
     /// Those before it are read as well, in whichever thread: the receipt names none.
