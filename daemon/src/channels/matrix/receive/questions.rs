@@ -10,10 +10,13 @@ use super::{
     event::RoomEvent,
     known::Fact,
 };
-use crate::channels::{
-    Failure, RateHints,
-    kit::http::{Answer, Silence},
-    matrix::{answer::refusal, client::Client},
+use crate::{
+    channels::{
+        Failure, RateHints,
+        kit::http::{Answer, Silence},
+        matrix::{answer::refusal, client::Client},
+    },
+    random,
 };
 
 /// How long the homeserver may keep a question while nobody writes.
@@ -71,7 +74,10 @@ impl Client {
                 url.query_pairs_mut().append_pair("since", since).append_pair("timeout", &timeout);
                 POLL + GRACE
             }
-            None => FIRST,
+            None => {
+                url.query_pairs_mut().append_pair("timeout", &another_timeout());
+                FIRST
+            }
         };
         match self.long_answer(url, longest).await? {
             Said::Yes(json) => SyncAnswer::read(&json, me).ok_or_else(|| {
@@ -193,6 +199,13 @@ impl Client {
 /// Whether the homeserver has nothing to show there, now or later: the account may not see it, or it is gone.
 fn is_hidden(answer: &Answer) -> bool {
     matches!(answer.status.as_u16(), 400 | 403 | 404 | 410)
+}
+
+/// Milliseconds, other ones each time. Synapse answers the same question for two minutes with what it has said before
+/// (`sync_response_cache_duration`; the time is part of the key, the account is not kept waiting without a position:
+/// `_wait_for_sync_for_user`, synapse/handlers/sync.py). A position or a count of members so old would be wrong after a restart.
+fn another_timeout() -> String {
+    (1 + u16::from_le_bytes(random::bytes()) % 1_000).to_string()
 }
 
 /// What is asked for: of each room the newest lines and who wrote them, and nothing of anybody's presence or settings

@@ -105,6 +105,19 @@ async fn after_a_restart_it_goes_on_where_it_was() {
     assert_eq!(hub.at_position("sync").as_deref(), Some("s9"));
 }
 
+/// Synapse answers a question that it has had two minutes ago as it did then.
+#[tokio::test]
+async fn how_things_stand_is_never_asked_in_the_same_words() {
+    let mut questions = std::collections::HashSet::new();
+    for _ in 0..5 {
+        let mock = Mock::start(&[WHO, STANDS, Reply::Silent]);
+        let (matrix, hub) = (account(mock.port, &[]), HubMock::default());
+        until(&matrix, &hub, asked(&mock, 3)).await;
+        questions.insert(mock.heard()[1].lines().next().unwrap().to_owned());
+    }
+    assert!(questions.len() > 2, "{questions:?}");
+}
+
 #[tokio::test]
 async fn what_the_hub_did_not_write_down_is_asked_again_from_the_same_position() {
     let told = says(&answer(&json!([text("$1", "a")])));
