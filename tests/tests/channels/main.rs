@@ -6,6 +6,7 @@ mod googlechat;
 mod imessage;
 mod mail;
 mod matrix;
+mod matrix_receives;
 mod signal;
 mod slack;
 mod teams;

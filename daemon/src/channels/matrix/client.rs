@@ -38,8 +38,8 @@ const MAX_ROOMS: usize = 2048;
 
 /// An account on a homeserver.
 pub(super) struct Client {
-    http: Http,
-    homeserver: Base,
+    pub(super) http: Http,
+    pub(super) homeserver: Base,
     /// Rooms that were not encrypted, and when that was.
     plain: Mutex<HashMap<String, Instant>>,
     pub(super) removals: Removals,

@@ -8,6 +8,8 @@
 //! encryption that its members rely on. A file is uploaded before its event leaves, every time that it is tried: a second
 //! upload is in no room and nobody sees it. Room aliases are refused too: they can be pointed elsewhere between the
 //! approval and the sending, a room id cannot.
+//!
+//! What people write to the account is [`receive`]'s.
 
 pub(super) mod answer;
 mod client;
@@ -16,6 +18,7 @@ pub(super) mod contract;
 mod media;
 mod operations;
 pub(super) mod profile;
+pub mod receive;
 #[cfg(test)]
 mod scenarios;
 mod state;
@@ -27,17 +30,24 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
-use self::{client::Client, operations::Act, profile::CAPABILITIES};
+use self::{
+    client::Client,
+    operations::Act,
+    profile::CAPABILITIES,
+    receive::{Receiving, TYPING, Tempo},
+};
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart,
     PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
+    hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
     sender::members,
 };
 use crate::{
     files::kept::Kept,
+    message::target::Target,
     render::{Flavour, Part},
     settings::secret::SecretSource,
 };
@@ -70,6 +80,10 @@ struct Settings {
     limit: usize,
     #[serde(default = "default_resend")]
     resend_minutes: u64,
+    #[serde(default)]
+    receive: bool,
+    #[serde(default)]
+    join_invites_from: Vec<String>,
 }
 
 fn default_limit() -> usize {
@@ -85,6 +99,7 @@ struct Matrix {
     kept: Kept,
     limit: usize,
     resend: Duration,
+    receiving: Receiving,
 }
 
 /// The user that a token is of, as far as it says: Synapse makes them as `syt_`, the name in base64, and what is secret
@@ -115,7 +130,11 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
             "resend_minutes: no server is known to recognise a message for longer than {DEFAULT_RESEND} minutes"
         )));
     }
+    let receiving =
+        Receiving::new(opening.account, settings.receive, settings.join_invites_from, Tempo::USUAL)
+            .map_err(OpenError::Invalid)?;
     Ok(Arc::new(Matrix {
+        receiving,
         kept: Kept::of(&opening.store),
         client: Client::new(opening.http, homeserver, Token::read_with_identity(settings.token, user_of)?),
         limit: settings.limit,
@@ -161,7 +180,8 @@ impl Adapter for Matrix {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.who_am_i().await.map_err(NotReady)
+        let who = self.client.who_am_i().await.map_err(NotReady)?;
+        Ok(self.receiving.trouble().map_or(who.clone(), |trouble| format!("{who}; {trouble}")))
     }
 }
 
@@ -223,7 +243,24 @@ impl Sender for Matrix {
     }
 }
 
-impl Receiver for Matrix {}
+#[async_trait]
+impl Receiver for Matrix {
+    async fn listen(&self, hub: &dyn HubHandle) {
+        self.receiving.keep(&self.client, hub).await;
+    }
+
+    fn typing_lasts(&self) -> Option<Duration> {
+        Some(TYPING)
+    }
+
+    async fn show_typing(&self, conversation: &Target) {
+        self.receiving.show_typing(&self.client, &conversation.address).await;
+    }
+
+    async fn mark_read(&self, conversation: &Target, message_id: &str) {
+        self.client.mark_read(&conversation.address, message_id).await;
+    }
+}
 
 /// What a part or an operation becomes. The two are told by their members: an [`Act`] has `do`, which no event has.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -364,6 +401,7 @@ mod tests {
         let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
         let all: Settings = toml::from_str(&all).unwrap();
         assert_eq!((all.limit, all.resend_minutes), (DEFAULT_LIMIT, DEFAULT_RESEND));
+        assert_eq!((all.receive, all.join_invites_from), (false, Vec::new()));
         assert!(toml::from_str::<Settings>("homeserver = \"h\"\ntoken = \"env:T\"\nlimits = 3").is_err());
     }
 }

@@ -33,6 +33,12 @@ pub(in crate::channels) const KEYS: &[Key] = &[
         "1380",
         "For how long after its first attempt a message may be sent again when its answer was lost. Synapse recognises one for 24 hours, Dendrite for 30 minutes: there, set 25.",
     ).no_identity(),
+    key("receive", "false", "Reads what people write to this account, in the rooms that it is in. Encrypted messages are not read.").no_identity(),
+    key(
+        "join_invites_from",
+        "[]",
+        "Users, such as \"@ann:example.org\", whose invitations the account accepts. Only with receive = true. Other invitations are reported and stay open.",
+    ).no_identity(),
 ];
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {

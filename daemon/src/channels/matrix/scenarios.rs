@@ -2,7 +2,10 @@
 
 use std::time::Duration;
 
-use super::{Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix};
+use super::{
+    Client, DEFAULT_LIMIT, DEFAULT_RESEND, Matrix,
+    receive::{Receiving, Tempo},
+};
 use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
@@ -27,6 +30,7 @@ pub(super) fn matrix(port: u16) -> Matrix {
         kept: Files::new().kept(),
         limit: DEFAULT_LIMIT,
         resend: Duration::from_secs(DEFAULT_RESEND * 60),
+        receiving: Receiving::new("home", false, Vec::new(), Tempo::USUAL).unwrap(),
     }
 }
 

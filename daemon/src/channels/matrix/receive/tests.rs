@@ -1,0 +1,5 @@
+//! Tests of what the account receives.
+
+mod kinds;
+mod listening;
+mod malformed;
