@@ -2,72 +2,24 @@
 //!
 //! These are questions, asked before anything leaves: one whose answer was lost is asked again and never makes a message's
 //! fate unknown. Opening a conversation with a person is one too: it shows nobody anything, and the second time it answers
-//! with the same channel (<https://docs.discord.com/developers/resources/user#create-dm>). What is remembered never changes
-//! in a channel's life.
+//! with the same channel (<https://docs.discord.com/developers/resources/user#create-dm>).
 //!
 //! Every conversation has one identity, for the allowlist's sake: a thread is reached by its channel and its own id, a person
 //! by `@` and theirs. A conversation's own id is brought to its person's before it is judged; what was not is not sent.
-
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
 
 use reqwest::Method;
 use serde_json::json;
 
 use super::{
-    client::{Client, id},
+    client::Client,
+    places::{Place, kind, lock, remember},
     request::StoredRequest,
+    target::id,
 };
 use crate::channels::{
     Failure, RateHints,
     identity::{Identity, Unidentified},
 };
-
-/// How many channels are remembered at most; then it begins anew.
-const MOST: usize = 2048;
-
-/// What kinds of channels there are that matter here
-/// (<https://docs.discord.com/developers/resources/channel#channel-object-channel-types>).
-pub(super) mod kind {
-    pub(in super::super) const DM: u64 = 1;
-    pub(in super::super) const ANNOUNCEMENT: u64 = 5;
-    pub(in super::super) const ANNOUNCEMENT_THREAD: u64 = 10;
-    pub(in super::super) const PUBLIC_THREAD: u64 = 11;
-    pub(in super::super) const FORUM: u64 = 15;
-    pub(in super::super) const MEDIA: u64 = 16;
-}
-
-/// What Discord says of a channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) kind: u64,
-    /// The server that it belongs to.
-    pub(super) guild: Option<String>,
-    /// The channel that it is a thread of.
-    pub(super) parent: Option<String>,
-    /// With whom it is a conversation.
-    pub(super) person: Option<String>,
-}
-
-/// What is known so far.
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    channels: Mutex<HashMap<String, Place>>,
-    /// Each person's channel.
-    people: Mutex<HashMap<String, String>>,
-    /// How large a file each server takes, and when it said so.
-    pub(super) largest: Mutex<HashMap<String, (u64, Instant)>>,
-}
-
-impl Places {
-    /// The server of an address, if it was looked up before.
-    pub(super) fn known_guild(&self, to: &str) -> Option<String> {
-        lock(&self.channels).get(to)?.guild.clone()
-    }
-}
 
 impl Client {
     /// The channel that a request goes to. A thread counts only in the channel that it belongs to.
@@ -164,24 +116,4 @@ impl Client {
             )
         })
     }
-}
-
-#[cfg(test)]
-impl Places {
-    /// As if this had been asked before.
-    pub(super) fn learn(&self, channel: &str, place: Place) {
-        remember(&self.channels, channel.to_owned(), place);
-    }
-}
-
-pub(super) fn remember<T>(known: &Mutex<HashMap<String, T>>, what: String, value: T) {
-    let mut known = lock(known);
-    if known.len() >= MOST {
-        known.clear();
-    }
-    known.insert(what, value);
-}
-
-pub(super) fn lock<T>(known: &Mutex<T>) -> MutexGuard<'_, T> {
-    known.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -20,10 +20,13 @@ mod client;
 #[cfg(test)]
 pub(super) mod contract;
 mod conversations;
+mod delivery;
 mod forms;
 mod gateway;
 mod limits;
 mod media;
+mod places;
+mod presence;
 pub(super) mod profile;
 mod refusal;
 mod request;

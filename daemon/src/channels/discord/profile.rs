@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gatepost_chunk::Unit;
 
-use super::{bot_of, card, gateway, limits, request};
+use super::{bot_of, card, limits, presence, request};
 use crate::{
     channels::{
         Capabilities, FileForm, FileRules,
@@ -100,7 +100,7 @@ pub(super) const REST: Capabilities = Capabilities {
 /// What it can do with one.
 pub(super) const GATEWAY: Capabilities = Capabilities {
     actions: WITH_STATUS,
-    status_text: gateway::MAX_TEXT,
+    status_text: presence::MAX_TEXT,
     // <https://docs.discord.com/developers/components/reference#label> and `#text-input`;
     // <https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-modal>.
     forms: Ok(FormRules { fields: 5, title: 45, label: 45, name: 100, placeholder: 100, value: 4000 }),

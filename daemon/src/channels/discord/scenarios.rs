@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
-    Client, Discord, Gateway, Tempo, conversations::Place, request::SendOptions, voice::tests::recording,
-};
+use super::{Client, Discord, Gateway, Tempo, places::Place, request::SendOptions, voice::tests::recording};
 use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{

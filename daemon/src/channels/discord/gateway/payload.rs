@@ -1,9 +1,9 @@
 //! What is said over the Gateway: events as JSON (<https://docs.discord.com/developers/events/gateway-events>).
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::{settings::secret::Secret, store::now_ms};
+use crate::{channels::discord::presence::Presence, settings::secret::Secret};
 
 /// <https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-opcodes>.
 pub(super) mod op {
@@ -42,42 +42,9 @@ pub(super) struct Session {
     pub(super) seq: u64,
 }
 
-/// <https://docs.discord.com/developers/events/gateway-events#update-presence-status-types>; who is invisible is shown as
-/// offline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(in super::super) enum Status {
-    Online,
-    Idle,
-    Dnd,
-    Invisible,
-}
-
-/// The bot's status, and what it says beside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Presence {
-    pub(in super::super) status: Status,
-    pub(in super::super) text: Option<String>,
-}
-
-impl Presence {
-    /// <https://docs.discord.com/developers/events/gateway-events#update-presence-gateway-presence-update-structure>.
-    fn body(&self) -> Value {
-        // A custom status shows its state and not its name, which there must be all the same
-        // (<https://docs.discord.com/developers/events/gateway-events#activity-object-activity-types>).
-        let custom = |text: &String| json!({"name": "Custom Status", "type": 4, "state": text});
-        json!({
-            "since": (self.status == Status::Idle).then(now_ms),
-            "activities": self.text.iter().map(custom).collect::<Vec<_>>(),
-            "status": self.status,
-            "afk": false,
-        })
-    }
-
-    /// Changes it.
-    pub(super) fn update(&self) -> Value {
-        json!({"op": op::PRESENCE, "d": self.body()})
-    }
+/// Changes the bot's status.
+pub(super) fn show(presence: &Presence) -> Value {
+    json!({"op": op::PRESENCE, "d": presence.body()})
 }
 
 /// Begins a session. Without intents nothing is heard but what concerns the bot itself
@@ -135,11 +102,11 @@ pub(super) fn closed(code: u16) -> Closed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channels::discord::presence::{MAX_TEXT, Status};
 
     #[test]
     fn a_status_is_what_discord_calls_it_and_its_text_a_custom_one() {
-        let presence =
-            |status, text: Option<&str>| Presence { status, text: text.map(str::to_owned) }.update();
+        let presence = |status, text: Option<&str>| show(&Presence { status, text: text.map(str::to_owned) });
         assert_eq!(
             presence(Status::Dnd, Some("In the garden")),
             json!({"op": 3, "d": {
@@ -156,8 +123,7 @@ mod tests {
     #[test]
     fn the_largest_that_is_sent_is_within_what_discord_takes() {
         // "Must not exceed 4096 bytes" (<https://docs.discord.com/developers/events/gateway#sending-events>).
-        let widest =
-            Presence { status: Status::Online, text: Some("\u{1F9D9}".repeat(super::super::MAX_TEXT)) };
+        let widest = Presence { status: Status::Online, text: Some("\u{1F9D9}".repeat(MAX_TEXT)) };
         let token = Secret::from("t".repeat(200).as_str());
         assert!(identify(&token, Some(&widest)).to_string().len() <= 4096);
         assert!(identify(&token, None)["d"].get("presence").is_none());

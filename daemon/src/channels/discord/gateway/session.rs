@@ -12,14 +12,16 @@ use tokio::{
 };
 
 use super::{
-    Gateway, Order, Presence, Standing, chance,
+    handle::{Gateway, NOT_UP, Order, Standing},
+    interactions::Interaction,
     payload::{self, Closed, Event, Session, closed, op},
     rate_limiter::RateLimiter,
     socket::{COMING_BACK, Heard, LEAVING, Socket},
+    tempo::chance,
 };
 use crate::channels::{
     Failure,
-    discord::{client::Client, forms::Interaction},
+    discord::{client::Client, presence::Presence},
 };
 
 /// How long Discord may take to say hello.
@@ -162,7 +164,7 @@ impl<'a> Line<'a> {
                 let resumed = event.t.as_deref() == Some("RESUMED");
                 self.dispatched(event);
                 if resumed && let Some(presence) = self.presence.as_ref().filter(|_| self.unsure) {
-                    let again = presence.update();
+                    let again = payload::show(presence);
                     self.send(socket, &again).await?;
                 }
             }
@@ -220,7 +222,7 @@ impl<'a> Line<'a> {
         }
         // Nobody who has given up meanwhile needs an answer.
         if !matches!(&*self.gateway.standing.borrow(), Standing::Up(_)) {
-            let _ = done.send(Err(Failure::Retry(super::NOT_UP.into())));
+            let _ = done.send(Err(Failure::Retry(NOT_UP.into())));
             return Ok(());
         }
         if let Err(after) = self.limiter.change(Instant::now().into_std()) {
@@ -228,7 +230,7 @@ impl<'a> Line<'a> {
             let _ = done.send(Err(Failure::Wait { after, why }));
             return Ok(());
         }
-        let sent = self.send(socket, &presence.update()).await;
+        let sent = self.send(socket, &payload::show(&presence)).await;
         let answer = match &sent {
             Ok(()) => Ok(()),
             Err(_) => Err(Failure::Retry("the connection to Discord's Gateway broke".into())),

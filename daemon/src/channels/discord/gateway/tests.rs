@@ -1,17 +1,23 @@
 //! Scenarios with a Gateway that follows a script.
 
 use super::{
+    handle::Standing,
     mock::{
         BOT, Mock,
         Step::{self, *},
     },
+    socket::{self, Socket},
     *,
 };
 use crate::{
     channels::{
-        PartKey,
-        discord::request::StoredRequest,
-        hub_handle::Unavailable,
+        Failure, PartKey,
+        discord::{
+            client::Client,
+            presence::{MAX_TEXT, Presence, Status},
+            request::StoredRequest,
+        },
+        hub_handle::{HubHandle, Unavailable},
         kit::http::base::Base,
         testing::{http::http, sample::key},
     },
@@ -22,7 +28,11 @@ use crate::{
     settings::secret::Secret,
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::time::{sleep, timeout};
 
 mod forms;
 
