@@ -2,7 +2,7 @@
 //! [`answer`](super::answer) says.
 
 use reqwest::{
-    Method, RequestBuilder,
+    Method, RequestBuilder, Url,
     header::{AUTHORIZATION, USER_AGENT},
 };
 use serde_json::Value;
@@ -58,9 +58,20 @@ impl Client {
 
     /// A request to this path. Nothing in it is from outside but ids that were looked at, and emoji.
     pub(super) fn request(&self, method: Method, path: &[&str]) -> RequestBuilder {
+        self.request_at(method, self.base.at(path))
+    }
+
+    /// A question to this path, with a query.
+    pub(super) fn query(&self, path: &[&str], query: &[(&str, &str)]) -> RequestBuilder {
+        let mut url = self.base.at(path);
+        url.query_pairs_mut().extend_pairs(query);
+        self.request_at(Method::GET, url)
+    }
+
+    fn request_at(&self, method: Method, url: Url) -> RequestBuilder {
         self.http
             .client
-            .request(method, self.base.at(path))
+            .request(method, url)
             .header(AUTHORIZATION, format!("Bot {}", self.http.token().expose()))
             .header(USER_AGENT, AGENT)
     }

@@ -28,8 +28,18 @@ impl Client {
         request: &StoredRequest,
         hints: &mut RateHints,
     ) -> Result<String, Failure> {
-        let channel = self.conversation(&request.to, hints).await?;
-        let Some(thread) = &request.thread else { return Ok(channel) };
+        self.channel_of(&request.to, request.thread.as_deref(), hints).await
+    }
+
+    /// The channel of an address, or of a thread in it.
+    pub(super) async fn channel_of(
+        &self,
+        to: &str,
+        thread: Option<&str>,
+        hints: &mut RateHints,
+    ) -> Result<String, Failure> {
+        let channel = self.conversation(to, hints).await?;
+        let Some(thread) = thread else { return Ok(channel) };
         let thread = id("thread", thread)?;
         match self.place(&thread, hints).await?.parent {
             Some(parent) if parent == channel => Ok(thread),
@@ -102,9 +112,26 @@ impl Client {
         let is_thread = answer["thread_metadata"].is_object();
         let person = answer["recipients"][0]["id"].as_str().filter(|_| kind == kind::DM).map(str::to_owned);
         let parent = text("parent_id").filter(|_| is_thread);
-        let place = Place { kind, guild: text("guild_id"), parent, person };
+        let place = Place { kind, guild: text("guild_id"), parent, person, name: text("name") };
         remember(&self.places.channels, channel.to_owned(), place.clone());
         Ok(place)
+    }
+
+    /// The role that a server made for the bot alone when it came, and that is called by its name; none if it came without any
+    /// permission.
+    ///
+    /// <https://docs.discord.com/developers/resources/guild#get-guild-roles>, `tags.bot_id` of
+    /// <https://docs.discord.com/developers/topics/permissions#role-object>.
+    pub(super) async fn own_role(&self, guild: &str, bot: &str) -> Result<Option<String>, Failure> {
+        if let Some(role) = lock(&self.places.own_roles).get(guild) {
+            return Ok(role.clone());
+        }
+        let answer = self.question(self.request(Method::GET, &["guilds", guild, "roles"])).await?;
+        let roles = answer.as_array().into_iter().flatten();
+        let own = roles.filter(|role| role["tags"]["bot_id"] == bot).find_map(|role| role["id"].as_str());
+        let own = own.map(str::to_owned);
+        remember(&self.places.own_roles, guild.to_owned(), own.clone());
+        Ok(own)
     }
 
     /// The server whose members are meant.

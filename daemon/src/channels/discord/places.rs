@@ -1,6 +1,6 @@
 //! What Discord told of channels, people and servers: remembered, within bounds.
 //!
-//! What is remembered never changes in a channel's life; how large a file a server takes has the time at which it was told.
+//! What is remembered never changes in a channel's life, but for its name, which is only shown; how large a file a server takes has the time at which it was told.
 
 use std::{
     collections::HashMap,
@@ -23,7 +23,7 @@ pub(super) mod kind {
 }
 
 /// What Discord says of a channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) kind: u64,
     /// The server that it belongs to.
@@ -32,6 +32,8 @@ pub(super) struct Place {
     pub(super) parent: Option<String>,
     /// With whom it is a conversation.
     pub(super) person: Option<String>,
+    /// What it was called when it was asked about.
+    pub(super) name: Option<String>,
 }
 
 /// What is known so far.
@@ -40,6 +42,8 @@ pub(super) struct Places {
     pub(super) channels: Mutex<HashMap<String, Place>>,
     /// Each person's channel.
     pub(super) people: Mutex<HashMap<String, String>>,
+    /// The bot's own role in each server, where it has one.
+    pub(super) own_roles: Mutex<HashMap<String, Option<String>>>,
     /// How large a file each server takes, and when it said so.
     pub(super) largest: Mutex<HashMap<String, (u64, Instant)>>,
 }

@@ -32,6 +32,16 @@ pub(in crate::channels) const KEYS: &[Key] = &[
         "Whether a connection to Discord's Gateway is kept open: with it the bot can set its status (setPresence) and open forms, and is shown online while the hub runs. A program of yours may have one of its own for the same bot; both then set one status, and each answers what is its own.",
     ).no_identity(),
     key(
+        "receive",
+        "false",
+        "Reads what people write to this account, over a connection to Discord's Gateway as gateway = true keeps one: direct messages, mentions of the bot, answers to it, reactions, presses and votes. One hub for a bot, and no other program that answers its buttons.",
+    ).no_identity(),
+    key(
+        "message_content",
+        "false",
+        "With receive: reads all messages of the channels that the bot sees, also those that do not mention it. Message Content Intent must be switched on in the developer portal, or Discord closes the connection.",
+    ).no_identity(),
+    key(
         "base_url",
         "\"https://discord.com/api/v10\"",
         "Where the interface is: Discord's own servers, or a proxy of yours. With http:// the token crosses the network unprotected.",

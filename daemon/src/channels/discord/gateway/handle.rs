@@ -47,8 +47,10 @@ pub(super) struct Order {
 
 /// An account's connection.
 pub(in super::super) struct Gateway {
-    pub(super) account: String,
-    pub(super) tempo: Tempo,
+    pub(in super::super) account: String,
+    pub(in super::super) tempo: Tempo,
+    /// What is heard.
+    pub(in super::super) intents: u64,
     pub(super) standing: watch::Sender<Standing>,
     /// Whether the hub stops. Only an open connection listens to it.
     pub(super) leaving: watch::Sender<bool>,
@@ -61,11 +63,12 @@ pub(in super::super) struct Gateway {
 
 impl Gateway {
     /// One that nobody has asked for yet.
-    pub(in super::super) fn new(account: &str, tempo: Tempo) -> Self {
+    pub(in super::super) fn new(account: &str, tempo: Tempo, intents: u64) -> Self {
         let (orders, ordered) = mpsc::channel(ORDERS);
         Self {
             account: account.to_owned(),
             tempo,
+            intents,
             standing: watch::Sender::new(Standing::Idle),
             leaving: watch::Sender::new(false),
             orders,
@@ -114,7 +117,10 @@ impl Gateway {
         match &*self.standing.borrow() {
             Standing::Idle | Standing::Up(_) => None,
             Standing::Away(why) => Some(format!("{NOT_UP}: {why}")),
-            Standing::Refused(why) => Some(format!("no status can be set and no form opened: {why}")),
+            Standing::Refused(why) => {
+                let unheard = if self.intents == 0 { "" } else { "nothing is received, " };
+                Some(format!("{unheard}no status can be set and no form opened: {why}"))
+            }
         }
     }
 

@@ -14,6 +14,7 @@ use super::{
     interactions::Interaction,
     session::{End, Line},
     socket::Socket,
+    told::Ear,
 };
 use crate::channels::{
     Failure,
@@ -42,12 +43,13 @@ impl Gateway {
         client: &Client,
         hub: &dyn HubHandle,
         presence: Option<Presence>,
+        ear: Option<Ear>,
     ) {
         let Some(orders) = self.taken() else {
             return;
         };
         let (pressed, interactions) = mpsc::channel(WAITING);
-        let line = Line::new(self, client, orders, pressed, presence);
+        let line = Line::new(self, client, orders, pressed, presence, ear);
         // What people do is answered beside the connection, which meanwhile must not miss a beat.
         tokio::join!(self.connected(client, line), answer(interactions, client, hub));
     }
@@ -60,6 +62,8 @@ impl Gateway {
             let end = match line.session() {
                 Some(session) => match Socket::open(client, &session.url).await {
                     Ok(socket) => line.converse(socket).await,
+                    // With the session goes what was said meanwhile: it may be the network.
+                    Err(why) if line.receives() => End::Broken(why),
                     // "Or the reconnect fails" (<https://docs.discord.com/developers/events/gateway#handling-a-disconnect>).
                     Err(why) => End::Over(why),
                 },
@@ -95,7 +99,12 @@ impl Gateway {
                     line.forget();
                     (why, Duration::ZERO)
                 }
-                End::Broken(why) => (why, Duration::ZERO),
+                End::Broken(why) => {
+                    if line.leads_nowhere() {
+                        line.forget();
+                    }
+                    (why, Duration::ZERO)
+                }
             };
             if begun.elapsed() > GOOD {
                 failures = 0;

@@ -1,5 +1,5 @@
 //! Discord's Gateway: a connection that is kept open, over which the bot's status is set, and over which it hears what people
-//! do with its forms.
+//! do with its forms and, where the account receives, what they write.
 //!
 //! An account has one where its settings say so. It is opened when the hub runs, not when the account is: who checks a
 //! configuration must not be seen online. What breaks is opened anew and goes on where it was, unless Discord says that nothing
@@ -12,6 +12,7 @@
 //! - [`socket`]: the WebSocket beneath;
 //! - [`session`]: one connection, from its first word to its end;
 //! - [`interactions`]: what people do with forms;
+//! - [`told`]: what whoever receives is told;
 //! - [`tempo`]: how fast things are tried again;
 //! - [`rate_limiter`]: how much is sent.
 
@@ -27,5 +28,11 @@ mod socket;
 mod tempo;
 #[cfg(test)]
 mod tests;
+mod told;
 
-pub(super) use self::{handle::Gateway, tempo::Tempo};
+pub(super) use self::{
+    handle::Gateway,
+    payload::{Session, intent},
+    tempo::Tempo,
+    told::{Ear, Told, Written},
+};

@@ -18,6 +18,7 @@ use super::{
     rate_limiter::RateLimiter,
     socket::{COMING_BACK, Heard, LEAVING, Socket},
     tempo::chance,
+    told::{Ear, Told},
 };
 use crate::channels::{
     Failure,
@@ -30,6 +31,9 @@ const HELLO: Duration = Duration::from_secs(20);
 /// Within which a clock's beat is believed. Discord's is 41 s.
 const SLOWEST: Duration = Duration::from_mins(5);
 const FASTEST: Duration = Duration::from_millis(200);
+
+/// So often a session is resumed without anything new before another one begins: with the pauses between, some minutes.
+const FRUITLESS: u32 = 8;
 
 /// How a connection ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +64,11 @@ pub(super) struct Line<'a> {
     /// Nothing was heard since it was set: with a connection that was broken already it may be lost.
     unsure: bool,
     session: Option<Session>,
+    /// Who receives.
+    ear: Option<Ear>,
+    /// Whether anything new was heard over this connection, and how many before it brought nothing.
+    news: bool,
+    fruitless: u32,
     /// The bot's id.
     bot: String,
     limiter: RateLimiter,
@@ -71,6 +80,8 @@ struct Beat {
     next: Instant,
     /// Whether the last one was heard.
     heard: bool,
+    /// Whether, since it, nothing was read for a while, and so no answer to it.
+    deaf: bool,
 }
 
 impl<'a> Line<'a> {
@@ -80,9 +91,23 @@ impl<'a> Line<'a> {
         orders: mpsc::Receiver<Order>,
         pressed: mpsc::Sender<Interaction>,
         presence: Option<Presence>,
+        mut ear: Option<Ear>,
     ) -> Self {
-        let (session, bot, limiter) = (None, String::new(), RateLimiter::default());
-        Self { gateway, client, orders, pressed, presence, unsure: false, session, bot, limiter }
+        let (session, bot) = ear.as_mut().and_then(|ear| ear.before.take()).unzip();
+        Self {
+            gateway,
+            client,
+            orders,
+            pressed,
+            presence,
+            unsure: false,
+            session,
+            ear,
+            news: false,
+            fruitless: 0,
+            bot: bot.unwrap_or_default(),
+            limiter: RateLimiter::default(),
+        }
     }
 
     /// What may be resumed.
@@ -90,9 +115,21 @@ impl<'a> Line<'a> {
         self.session.as_ref()
     }
 
+    /// Whether somebody receives.
+    pub(super) fn receives(&self) -> bool {
+        self.ear.is_some()
+    }
+
+    /// Whether the session was resumed so often without anything new that another one shall begin: what comes next in it may be
+    /// what cannot be read. To be asked once after each connection.
+    pub(super) fn leads_nowhere(&mut self) -> bool {
+        self.fruitless = if std::mem::take(&mut self.news) { 0 } else { self.fruitless + 1 };
+        self.fruitless >= FRUITLESS
+    }
+
     /// The next session is a new one.
     pub(super) fn forget(&mut self) {
-        self.session = None;
+        (self.session, self.fruitless) = (None, 0);
     }
 
     /// Nobody will be served any more.
@@ -109,7 +146,9 @@ impl<'a> Line<'a> {
             end = self.greeted(&mut socket) => end,
             _ = leaving.wait_for(|&leaving| leaving) => End::Left,
         };
-        socket.close(if end == End::Left { LEAVING } else { COMING_BACK }).await;
+        // Who receives goes on in the session at the next start.
+        let ends = end == End::Left && !self.receives();
+        socket.close(if ends { LEAVING } else { COMING_BACK }).await;
         end
     }
 
@@ -132,18 +171,23 @@ impl<'a> Line<'a> {
         let token = self.client.http.token();
         let first = match &self.session {
             Some(session) => payload::resume(&token, session),
-            None => payload::identify(&token, self.presence.as_ref()),
+            None => payload::identify(&token, self.presence.as_ref(), self.gateway.intents),
         };
         self.send(socket, &first).await?;
         loop {
+            let told = self.ear.as_ref().map(|ear| ear.told.clone());
+            let full = told.filter(|told| told.capacity() == 0 && !told.is_closed());
+            beat.deaf |= full.is_some();
             tokio::select! {
-                heard = socket.hear() => self.take(socket, heard, &mut beat).await?,
+                heard = socket.hear(), if full.is_none() => self.take(socket, heard, &mut beat).await?,
+                // What was told is being written down.
+                Some(_) = async { full.as_ref()?.reserve().await.ok() }, if full.is_some() => {}
                 () = sleep_until(beat.next) => {
                     // <https://docs.discord.com/developers/events/gateway#sending-heartbeats>.
-                    if !beat.heard {
+                    if !beat.heard && !beat.deaf {
                         return Err(End::Broken("Discord's Gateway does not answer any more".into()));
                     }
-                    beat.heard = false;
+                    (beat.heard, beat.deaf) = (false, false);
                     beat.next = Instant::now() + beat.every;
                     self.heartbeat(socket).await?;
                 }
@@ -185,6 +229,7 @@ impl<'a> Line<'a> {
     }
 
     fn dispatched(&mut self, Event { d, s, t, .. }: Event) {
+        self.news = true;
         if let (Some(session), Some(seq)) = (&mut self.session, s) {
             session.seq = seq;
         }
@@ -207,6 +252,11 @@ impl<'a> Line<'a> {
                 }
             }
             _ => {}
+        }
+        if let (Some(ear), Some(session), Some(name)) = (&self.ear, &self.session, t) {
+            let (session, bot) = (session.clone(), self.bot.clone());
+            // There is room, or nothing would have been read.
+            let _ = ear.told.try_send(Told { name, data: d, session, bot });
         }
     }
 
@@ -243,7 +293,12 @@ impl<'a> Line<'a> {
     }
 
     async fn heartbeat(&mut self, socket: &mut Socket) -> Result<(), End> {
-        let seq = self.session.as_ref().map(|session| session.seq);
+        let heard = self.session.as_ref().map(|session| session.seq);
+        // It is the one acknowledgement that there is: nothing is acknowledged before it is written down.
+        let seq = match &self.ear {
+            Some(ear) => heard.map(|heard| heard.min(ear.written.seq())).filter(|seq| *seq > 0),
+            None => heard,
+        };
         self.send(socket, &payload::heartbeat(seq)).await
     }
 
@@ -272,6 +327,6 @@ impl<'a> Line<'a> {
 impl Beat {
     /// The first comes at any time within its length.
     fn of(every: Duration) -> Self {
-        Self { every, next: Instant::now() + every.mul_f64(chance()), heard: true }
+        Self { every, next: Instant::now() + every.mul_f64(chance()), heard: true, deaf: false }
     }
 }
