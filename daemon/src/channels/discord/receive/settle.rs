@@ -36,7 +36,10 @@ pub(super) async fn settle(
     }
     let links = std::mem::take(&mut draft.links);
     let mut received = draft.placed(&place)?;
-    if let Event::Message(words) = &mut received.event {
+    // The account's own files are here already.
+    if received.author.kind != AuthorKind::Myself
+        && let Event::Message(words) = &mut received.event
+    {
         files::fetch_all(client, hub, links, words).await;
     }
     Ok(received)
