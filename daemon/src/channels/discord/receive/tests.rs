@@ -83,6 +83,15 @@ fn texts(received: &[Received]) -> Vec<&str> {
     received.iter().map(|one| one.event.words().map_or("", |words| words.text.as_str())).collect()
 }
 
+/// A message as the hub is told of it, and the hub.
+async fn settled(mock: &Mock, message: &serde_json::Value) -> (Received, HubMock) {
+    let (gateway, hub) = (Gateway::new("home", QUICK, intent::PEOPLE), HubMock::default());
+    let base = Base::parse("base_url", &format!("http://127.0.0.1:{}/api/v10", mock.port)).unwrap();
+    let client = Client::new(http(), base, Secret::from(TOKEN));
+    let draft = reader::read("MESSAGE_CREATE", message, "", "1986").unwrap().remove(0);
+    (settle::settle(&client, &gateway, &hub, draft, "1986").await.unwrap(), hub)
+}
+
 fn no_faults(mock: &Mock) {
     assert_eq!(mock.faults(), Vec::<String>::new());
 }
@@ -191,11 +200,7 @@ async fn files_are_fetched_at_once_and_what_is_missing_is_said() {
     ];
     let message =
         json!({"id": "5", "channel_id": "42", "content": "", "author": {"id": "99"}, "attachments": files});
-    let (gateway, hub) = (Gateway::new("home", QUICK, intent::PEOPLE), HubMock::default());
-    let base = Base::parse("base_url", &at("/api/v10")).unwrap();
-    let client = Client::new(http(), base, Secret::from(TOKEN));
-    let draft = reader::read("MESSAGE_CREATE", &message, "", "1986").unwrap().remove(0);
-    let received = settle::settle(&client, &gateway, &hub, draft, "1986").await.unwrap();
+    let (received, hub) = settled(&mock, &message).await;
     let words = received.event.words().unwrap();
     assert_eq!((words.files.len(), hub.files()), (1, vec![b"All of it".to_vec()]));
     assert_eq!(words.missing.len(), 2, "{:?}", words.missing);
@@ -229,4 +234,49 @@ async fn a_press_is_answered_once_it_is_written_down_and_odd_events_stop_nothing
         }
     };
     timeout(Duration::from_secs(20), answered).await.expect("it is answered");
+}
+
+#[tokio::test]
+async fn the_bots_own_role_means_the_bot_and_no_other_role_does() {
+    let mock = mock(&[]);
+    let roles =
+        r#"[{"id": "77"}, {"id": "5", "tags": {"bot_id": "1986"}}, {"id": "6", "tags": {"bot_id": "7"}}]"#;
+    mock.answers("GET /api/v10/guilds/77/roles", &[(200, roles)]);
+    for (called, meant) in [(json!(["5"]), true), (json!(["6", "77"]), false), (json!([]), false)] {
+        let message = json!({"id": "5", "channel_id": "42", "content": "Hello", "author": {"id": "99"}, "mention_roles": called});
+        assert_eq!(settled(&mock, &message).await.0.mentions_me, meant, "{called}");
+    }
+    no_faults(&mock);
+}
+
+#[tokio::test]
+async fn a_direct_message_is_answered_by_the_persons_id_and_its_own_words_are_known() {
+    let mock = mock(&[]);
+    mock.answers(
+        "GET /api/v10/channels/43",
+        &[(200, r#"{"id": "43", "type": 1, "recipients": [{"id": "99"}]}"#)],
+    );
+    for (author, kind) in [("99", AuthorKind::Person), ("1986", AuthorKind::Myself)] {
+        let message = json!({"id": "5", "channel_id": "43", "content": "Hello", "author": {"id": author}});
+        let received = settled(&mock, &message).await.0;
+        assert_eq!((received.conversation.address.as_str(), received.conversation.direct), ("@99", true));
+        assert_eq!(received.author.kind, kind);
+    }
+}
+
+#[tokio::test]
+async fn an_event_that_cannot_be_read_again_and_again_costs_the_session_and_not_the_account() {
+    const BAD: &[Step] = &[Hello(SELDOM), Raw("no event")];
+    let mut script: Vec<&'static [Step]> = vec![&[Hello(SELDOM), Ready, HELLO, Raw("no event")]];
+    script.extend([BAD; 8]);
+    script.push(&[Hello(SELDOM), Ready, HELLO, Stay]);
+    let mock = mock(&script);
+    mock.answers("GET /api/v10/channels/42/messages?after=101&limit=100", &[(200, "[]")]);
+    let hub = Arc::new(HubMock::default());
+    let _home = Home::at(&mock, &hub);
+    received(&hub, 2).await;
+    assert_eq!(mock.heard(2).len(), 2, "one that is new, after the one before led nowhere");
+    let asked = |line: &str| mock.requests().iter().any(|(of, _)| of == line);
+    assert!(asked("GET /api/v10/channels/42/messages?after=101&limit=100"), "its gap is filled");
+    no_faults(&mock);
 }
