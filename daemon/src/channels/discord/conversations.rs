@@ -2,72 +2,24 @@
 //!
 //! These are questions, asked before anything leaves: one whose answer was lost is asked again and never makes a message's
 //! fate unknown. Opening a conversation with a person is one too: it shows nobody anything, and the second time it answers
-//! with the same channel (<https://docs.discord.com/developers/resources/user#create-dm>). What is remembered never changes
-//! in a channel's life.
+//! with the same channel (<https://docs.discord.com/developers/resources/user#create-dm>).
 //!
 //! Every conversation has one identity, for the allowlist's sake: a thread is reached by its channel and its own id, a person
 //! by `@` and theirs. A conversation's own id is brought to its person's before it is judged; what was not is not sent.
-
-use std::{
-    collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
-    time::Instant,
-};
 
 use reqwest::Method;
 use serde_json::json;
 
 use super::{
-    client::{Client, id},
+    client::Client,
+    places::{Place, kind, lock, remember},
     request::StoredRequest,
+    target::id,
 };
 use crate::channels::{
     Failure, RateHints,
     identity::{Identity, Unidentified},
 };
-
-/// How many channels are remembered at most; then it begins anew.
-const MOST: usize = 2048;
-
-/// What kinds of channels there are that matter here
-/// (<https://docs.discord.com/developers/resources/channel#channel-object-channel-types>).
-pub(super) mod kind {
-    pub(in super::super) const DM: u64 = 1;
-    pub(in super::super) const ANNOUNCEMENT: u64 = 5;
-    pub(in super::super) const ANNOUNCEMENT_THREAD: u64 = 10;
-    pub(in super::super) const PUBLIC_THREAD: u64 = 11;
-    pub(in super::super) const FORUM: u64 = 15;
-    pub(in super::super) const MEDIA: u64 = 16;
-}
-
-/// What Discord says of a channel.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) kind: u64,
-    /// The server that it belongs to.
-    pub(super) guild: Option<String>,
-    /// The channel that it is a thread of.
-    pub(super) parent: Option<String>,
-    /// With whom it is a conversation.
-    pub(super) person: Option<String>,
-}
-
-/// What is known so far.
-#[derive(Debug, Default)]
-pub(super) struct Places {
-    channels: Mutex<HashMap<String, Place>>,
-    /// Each person's channel.
-    people: Mutex<HashMap<String, String>>,
-    /// How large a file each server takes, and when it said so.
-    pub(super) largest: Mutex<HashMap<String, (u64, Instant)>>,
-}
-
-impl Places {
-    /// The server of an address, if it was looked up before.
-    pub(super) fn known_guild(&self, to: &str) -> Option<String> {
-        lock(&self.channels).get(to)?.guild.clone()
-    }
-}
 
 impl Client {
     /// The channel that a request goes to. A thread counts only in the channel that it belongs to.
@@ -76,8 +28,18 @@ impl Client {
         request: &StoredRequest,
         hints: &mut RateHints,
     ) -> Result<String, Failure> {
-        let channel = self.conversation(&request.to, hints).await?;
-        let Some(thread) = &request.thread else { return Ok(channel) };
+        self.channel_of(&request.to, request.thread.as_deref(), hints).await
+    }
+
+    /// The channel of an address, or of a thread in it.
+    pub(super) async fn channel_of(
+        &self,
+        to: &str,
+        thread: Option<&str>,
+        hints: &mut RateHints,
+    ) -> Result<String, Failure> {
+        let channel = self.conversation(to, hints).await?;
+        let Some(thread) = thread else { return Ok(channel) };
         let thread = id("thread", thread)?;
         match self.place(&thread, hints).await?.parent {
             Some(parent) if parent == channel => Ok(thread),
@@ -150,9 +112,26 @@ impl Client {
         let is_thread = answer["thread_metadata"].is_object();
         let person = answer["recipients"][0]["id"].as_str().filter(|_| kind == kind::DM).map(str::to_owned);
         let parent = text("parent_id").filter(|_| is_thread);
-        let place = Place { kind, guild: text("guild_id"), parent, person };
+        let place = Place { kind, guild: text("guild_id"), parent, person, name: text("name") };
         remember(&self.places.channels, channel.to_owned(), place.clone());
         Ok(place)
+    }
+
+    /// The role that a server made for the bot alone when it came, and that is called by its name; none if it came without any
+    /// permission.
+    ///
+    /// <https://docs.discord.com/developers/resources/guild#get-guild-roles>, `tags.bot_id` of
+    /// <https://docs.discord.com/developers/topics/permissions#role-object>.
+    pub(super) async fn own_role(&self, guild: &str, bot: &str) -> Result<Option<String>, Failure> {
+        if let Some(role) = lock(&self.places.own_roles).get(guild) {
+            return Ok(role.clone());
+        }
+        let answer = self.question(self.request(Method::GET, &["guilds", guild, "roles"])).await?;
+        let roles = answer.as_array().into_iter().flatten();
+        let own = roles.filter(|role| role["tags"]["bot_id"] == bot).find_map(|role| role["id"].as_str());
+        let own = own.map(str::to_owned);
+        remember(&self.places.own_roles, guild.to_owned(), own.clone());
+        Ok(own)
     }
 
     /// The server whose members are meant.
@@ -164,24 +143,4 @@ impl Client {
             )
         })
     }
-}
-
-#[cfg(test)]
-impl Places {
-    /// As if this had been asked before.
-    pub(super) fn learn(&self, channel: &str, place: Place) {
-        remember(&self.channels, channel.to_owned(), place);
-    }
-}
-
-pub(super) fn remember<T>(known: &Mutex<HashMap<String, T>>, what: String, value: T) {
-    let mut known = lock(known);
-    if known.len() >= MOST {
-        known.clear();
-    }
-    known.insert(what, value);
-}
-
-pub(super) fn lock<T>(known: &Mutex<T>) -> MutexGuard<'_, T> {
-    known.lock().unwrap_or_else(PoisonError::into_inner)
 }

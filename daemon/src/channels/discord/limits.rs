@@ -13,7 +13,7 @@ use reqwest::Method;
 
 use super::{
     client::Client,
-    conversations::{lock, remember},
+    places::{lock, remember},
     request::StoredRequest,
 };
 use crate::{

@@ -10,7 +10,7 @@
 //!
 //! A status is set over the Gateway, a connection that is kept open where the settings say so ([`gateway`]). Over it comes also
 //! what people press and fill in: a form to fill in (a modal) is Discord's answer to a press on a button, which a message brings
-//! ([`forms`]).
+//! ([`forms`]). An account that [receives](receive) hears there also what people write.
 //!
 //! Read `request` first: it is what a message becomes.
 
@@ -20,11 +20,15 @@ mod client;
 #[cfg(test)]
 pub(super) mod contract;
 mod conversations;
+mod delivery;
 mod forms;
 mod gateway;
 mod limits;
 mod media;
+mod places;
+mod presence;
 pub(super) mod profile;
+pub mod receive;
 mod refusal;
 mod request;
 #[cfg(test)]
@@ -37,11 +41,12 @@ pub(super) use self::gateway::mock::{Mock, Step};
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
+use reqwest::Method;
 use serde::Deserialize;
 
 use self::{
     client::Client,
-    gateway::{Gateway, Tempo},
+    gateway::{Gateway, Tempo, intent},
     profile::{GATEWAY, NO_FORMS, REST},
     request::{Request, SendOptions, StoredRequest},
 };
@@ -56,7 +61,7 @@ use super::{
 };
 use crate::{
     files::kept::Kept,
-    message::{action::Action, attachment::Attachment},
+    message::{action::Action, attachment::Attachment, target::Target},
     settings::secret::SecretSource,
 };
 
@@ -66,6 +71,9 @@ const DEFAULT_BASE: &str = "https://discord.com/api/v10";
 /// (<https://docs.discord.com/developers/resources/message#create-message>, `enforce_nonce`). Nobody says how many; fewer
 /// than two are not a few.
 const NONCE: Duration = Duration::from_mins(2);
+
+/// The sign that somebody types is seen this long (<https://docs.discord.com/developers/resources/channel#trigger-typing-indicator>).
+const TYPING: Duration = Duration::from_secs(10);
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -77,8 +85,23 @@ struct Settings {
     mention_answered: bool,
     #[serde(default)]
     gateway: bool,
+    #[serde(default)]
+    receive: bool,
+    #[serde(default)]
+    message_content: bool,
     #[serde(default = "default_base")]
     base_url: String,
+}
+
+impl Settings {
+    /// What its Gateway tells it.
+    fn intents(&self) -> u64 {
+        match (self.receive, self.message_content) {
+            (false, _) => intent::NONE,
+            (true, false) => intent::PEOPLE,
+            (true, true) => intent::PEOPLE | intent::MESSAGE_CONTENT,
+        }
+    }
 }
 
 fn default_base() -> String {
@@ -90,6 +113,8 @@ struct Discord {
     kept: Kept,
     options: SendOptions,
     gateway: Option<Gateway>,
+    /// Whether what people do is told to the hub.
+    receives: bool,
 }
 
 /// The bot that a token is of: its first part is the bot's id in base64, and stays when the token is reset.
@@ -111,6 +136,7 @@ pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
     let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
+    let (connects, intents) = (settings.gateway || settings.receive, settings.intents());
     let token = Token::read_with_identity(settings.token, bot_of)?;
     // "Bot" and what else somebody copies along from an example.
     if token.now().expose().contains(char::is_whitespace) {
@@ -124,7 +150,8 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
             previews: settings.link_previews,
             mention_answered: settings.mention_answered,
         },
-        gateway: settings.gateway.then(|| Gateway::new(opening.account, Tempo::USUAL)),
+        gateway: connects.then(|| Gateway::new(opening.account, Tempo::USUAL, intents)),
+        receives: settings.receive,
     }))
 }
 
@@ -248,12 +275,28 @@ impl Receiver for Discord {
         let Some(gateway) = &self.gateway else { return };
         let last = hub.newest(Action::SetPresence).await;
         let presence = last.and_then(|request| StoredRequest::deserialize(&request).ok()?.presence());
-        gateway.keep(&self.client, hub, presence).await;
+        match self.receives {
+            true => receive::listen(&self.client, gateway, hub, presence).await,
+            false => gateway.keep(&self.client, hub, presence, None).await,
+        }
     }
 
     async fn leave(&self) {
         if let Some(gateway) = &self.gateway {
             gateway.leave().await;
+        }
+    }
+
+    fn typing_lasts(&self) -> Option<Duration> {
+        Some(TYPING)
+    }
+
+    async fn show_typing(&self, conversation: &Target) {
+        let hints = &mut RateHints::default();
+        let thread = conversation.thread.as_deref();
+        if let Ok(channel) = self.client.channel_of(&conversation.address, thread, hints).await {
+            let request = self.client.request(Method::POST, &["channels", &channel, "typing"]);
+            let _ = self.client.http.ask_status(request, hints).await;
         }
     }
 }
@@ -276,6 +319,7 @@ mod tests {
         let least: Settings = toml::from_str("token = \"env:T\"").unwrap();
         assert_eq!((all.link_previews, &all.base_url), (least.link_previews, &least.base_url));
         assert_eq!((all.mention_answered, all.gateway), (least.mention_answered, least.gateway));
+        assert_eq!((all.receive, all.message_content), (least.receive, least.message_content));
         assert!(toml::from_str::<Settings>("token = \"env:T\"\nmentions = true").is_err());
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use gatepost_chunk::Unit;
 
-use super::{bot_of, card, gateway, limits, request};
+use super::{bot_of, card, limits, presence, request};
 use crate::{
     channels::{
         Capabilities, FileForm, FileRules,
@@ -30,6 +30,16 @@ pub(in crate::channels) const KEYS: &[Key] = &[
         "gateway",
         "false",
         "Whether a connection to Discord's Gateway is kept open: with it the bot can set its status (setPresence) and open forms, and is shown online while the hub runs. A program of yours may have one of its own for the same bot; both then set one status, and each answers what is its own.",
+    ).no_identity(),
+    key(
+        "receive",
+        "false",
+        "Reads what people write to this account, over a connection to Discord's Gateway as gateway = true keeps one: direct messages, mentions of the bot, answers to it, reactions, presses and votes. One hub for a bot, and no other program that answers its buttons.",
+    ).no_identity(),
+    key(
+        "message_content",
+        "false",
+        "With receive: reads all messages of the channels that the bot sees, also those that do not mention it. Message Content Intent must be switched on in the developer portal, or Discord closes the connection.",
     ).no_identity(),
     key(
         "base_url",
@@ -100,7 +110,7 @@ pub(super) const REST: Capabilities = Capabilities {
 /// What it can do with one.
 pub(super) const GATEWAY: Capabilities = Capabilities {
     actions: WITH_STATUS,
-    status_text: gateway::MAX_TEXT,
+    status_text: presence::MAX_TEXT,
     // <https://docs.discord.com/developers/components/reference#label> and `#text-input`;
     // <https://docs.discord.com/developers/interactions/receiving-and-responding#interaction-response-object-modal>.
     forms: Ok(FormRules { fields: 5, title: 45, label: 45, name: 100, placeholder: 100, value: 4000 }),

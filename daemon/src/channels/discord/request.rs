@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    card, client, forms,
-    gateway::{self, Presence, Status},
-    media,
+    card, forms, media,
     media::File,
+    presence::{self, Presence, Status},
     target,
 };
 use crate::{
@@ -120,7 +119,7 @@ impl StoredRequest {
 
     /// What Discord will not take of it, by what stands in it alone.
     pub(super) fn unfit(&self) -> Option<String> {
-        let is_one = |of: &str, id: &str| client::id(of, id).map(drop);
+        let is_one = |of: &str, id: &str| target::id(of, id).map(drop);
         let message = |id: &str| is_one("message", id);
         let own = match &self.request {
             Request::Message { body } => {
@@ -148,10 +147,10 @@ impl StoredRequest {
             }
             Request::Presence { text, .. } => {
                 let length = text.as_deref().unwrap_or_default().chars().count();
-                if length > gateway::MAX_TEXT {
+                if length > presence::MAX_TEXT {
                     return Some(format!(
                         "what a status on Discord says has {} characters at most, and this one {length}: shorten statusText",
-                        gateway::MAX_TEXT
+                        presence::MAX_TEXT
                     ));
                 }
                 Ok(())

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-use super::{
-    Client, Discord, Gateway, Tempo, conversations::Place, request::SendOptions, voice::tests::recording,
-};
+use super::{Client, Discord, Gateway, Tempo, places::Place, request::SendOptions, voice::tests::recording};
 use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
@@ -34,7 +32,7 @@ const TOKEN: &str = "MTk4NjIyNDgzNDcxOTI1MjQ4.Cl2FMQ.hush_hush";
 /// A bot that has asked about the channel 42 before.
 pub(super) fn discord(port: u16, token: impl Into<Token>) -> Discord {
     let discord = new(port, token);
-    let place = Place { kind: 0, guild: Some("77".into()), parent: None, person: None };
+    let place = Place { kind: 0, guild: Some("77".into()), parent: None, person: None, name: None };
     discord.client.places.learn("42", place);
     discord
 }
@@ -46,6 +44,7 @@ fn new(port: u16, token: impl Into<Token>) -> Discord {
         kept: Files::new().kept(),
         options: SendOptions { previews: false, mention_answered: false },
         gateway: None,
+        receives: false,
     }
 }
 
@@ -337,7 +336,7 @@ async fn a_button_of_a_form_names_its_part_and_the_form_itself_stays_here() {
     let without = discord(mock.port, Secret::from(TOKEN));
     assert!(without.refusal(&without.composed(&outgoing)).unwrap().contains("gateway = true"));
 
-    let gateway = Some(Gateway::new("home", Tempo::USUAL));
+    let gateway = Some(Gateway::new("home", Tempo::USUAL, 0));
     let with = Discord { gateway, ..discord(mock.port, Secret::from(TOKEN)) };
     let request = with.composed(&outgoing);
     assert_eq!((with.refusal(&request), &request["forms"]), (None, &json!([form, form])));

@@ -3,6 +3,8 @@
 //! Both are numbers that tell nothing of what they name, and a message to the one must never reach the other: which of the
 //! two an address is stands in the address, under which it is stored, shown and compared with the allowlist.
 
+use crate::channels::Failure;
+
 /// The one spelling of an address, or what to write instead.
 pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     let hint = "use a channel's id (developer mode, then \"Copy Channel ID\"), or @ and a person's id; names can be given to others";
@@ -30,6 +32,14 @@ pub(super) fn user(text: &str) -> &str {
 pub(super) fn snowflake(text: &str) -> Option<String> {
     let number = text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();
     number.filter(|number| *number != 0).map(|number| number.to_string())
+}
+
+/// An id that may stand in an address.
+pub(super) fn id(of: &str, text: &str) -> Result<String, Failure> {
+    snowflake(text).ok_or_else(|| {
+        let text: String = text.chars().take(40).collect();
+        Failure::Permanent(format!("{text:?} is no {of}'s id on Discord, which are numbers"))
+    })
 }
 
 #[cfg(test)]

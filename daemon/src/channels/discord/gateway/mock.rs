@@ -7,7 +7,7 @@
 mod rules;
 
 use std::{
-    collections::VecDeque,
+    collections::{HashMap, VecDeque},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -39,6 +39,8 @@ pub(in crate::channels) enum Step {
     Ready,
     /// Waits for a Resume of the session, and has resumed it.
     Resumed,
+    /// Waits for a Resume of the session from any number on, tells again what came after it, and has resumed it.
+    Replays,
     /// Waits for an Identify or a Resume, and calls the session invalid: it may be resumed, or not.
     Invalid(bool),
     /// Waits for a change of status.
@@ -66,8 +68,8 @@ pub(in crate::channels) enum Step {
 }
 
 /// The bot's id, and that of its session.
-pub(super) const BOT: &str = "1986";
-const SESSION: &str = "5e551011";
+pub(in crate::channels) const BOT: &str = "1986";
+pub(in crate::channels) const SESSION: &str = "5e551011";
 
 /// The Gateway, and the two requests beside it that lead to it.
 pub(in crate::channels) struct Mock {
@@ -95,6 +97,12 @@ struct Notes {
     seq: u64,
     /// How many sessions may still begin.
     remaining: u64,
+    /// All that was told, by its number.
+    told: Vec<(u64, Value)>,
+    /// What else is answered to requests with this line, one after the other; the last one stays.
+    answers: HashMap<&'static str, VecDeque<(u16, String)>>,
+    /// Whether a session was begun in which something is heard.
+    receives: bool,
 }
 
 impl Drop for Mock {
@@ -132,13 +140,19 @@ impl Mock {
     }
 
     /// Requests beside its connections.
-    pub(super) fn requests(&self) -> Vec<(String, Value)> {
+    pub(in crate::channels) fn requests(&self) -> Vec<(String, Value)> {
         self.shared.notes().requests.clone()
     }
 
     /// What was forbidden so far.
-    pub(super) fn faults(&self) -> Vec<String> {
+    pub(in crate::channels) fn faults(&self) -> Vec<String> {
         self.shared.notes().faults.clone()
+    }
+
+    /// Requests with this line are answered so, one after the other.
+    pub(in crate::channels) fn answers(&self, line: &'static str, answers: &[(u16, &str)]) {
+        let answers = answers.iter().map(|(status, body)| (*status, (*body).to_owned())).collect();
+        self.shared.notes().answers.insert(line, answers);
     }
 
     /// So many sessions may still begin.
@@ -147,7 +161,7 @@ impl Mock {
     }
 
     /// Waits until so many have come with this opcode.
-    pub(super) async fn until(&self, op: u64, count: usize) {
+    pub(in crate::channels) async fn until(&self, op: u64, count: usize) {
         let heard = async {
             while self.heard(op).len() < count {
                 tokio::time::sleep(Duration::from_millis(2)).await;
@@ -156,6 +170,17 @@ impl Mock {
         timeout(Duration::from_secs(20), heard).await.unwrap_or_else(|_| {
             panic!("no {count} with the opcode {op}, but {:?}, faults {:?}", self.heard(op), self.faults())
         });
+    }
+}
+
+impl Notes {
+    fn answer(&mut self, line: &str) -> (u16, String) {
+        match self.answers.get_mut(line) {
+            Some(answers) if answers.len() > 1 => answers.pop_front(),
+            Some(answers) => answers.front().cloned(),
+            None => None,
+        }
+        .unwrap_or((204, String::new()))
     }
 }
 
@@ -198,6 +223,12 @@ impl Shared {
         stream.read_exact(&mut body).await.ok()?;
         let known = header("authorization") == Some(format!("Bot {}", self.token));
         let (status, answer) = match line.as_str() {
+            line if !line.contains(" /api/") => {
+                if header("authorization").is_some() {
+                    self.fault("the token was told to who keeps files");
+                }
+                self.notes().answer(line)
+            }
             _ if !known => (401, r#"{"message":"401: Unauthorized","code":0}"#.to_owned()),
             // <https://docs.discord.com/developers/events/gateway#get-gateway-bot>.
             "GET /api/v10/gateway/bot" => {
@@ -207,7 +238,7 @@ impl Shared {
                 (200, json!({"url": url, "shards": 1, "session_start_limit": limit}).to_string())
             }
             "GET /api/v10/users/@me" => (200, json!({"id": BOT, "username": "hub"}).to_string()),
-            _ => (204, String::new()),
+            line => self.notes().answer(line),
         };
         self.notes().requests.push((line, serde_json::from_slice(&body).unwrap_or_default()));
         let head =
@@ -281,6 +312,21 @@ impl Line {
                 }
                 self.dispatch("RESUMED", &json!({})).await
             }
+            Step::Replays => {
+                let d = self.wait_for(6).await?;
+                let (seq, told) = {
+                    let notes = self.shared.notes();
+                    (notes.seq, notes.told.clone())
+                };
+                let from = d["seq"].as_u64().unwrap_or(u64::MAX);
+                if d["session_id"] != SESSION || from > seq || !self.path.starts_with("/again") {
+                    self.shared.fault(format!("not how the session is resumed: {d} at {}", self.path));
+                }
+                for (_, event) in told.into_iter().filter(|(seq, _)| *seq > from) {
+                    self.say(event).await?;
+                }
+                self.dispatch("RESUMED", &json!({})).await
+            }
             Step::Invalid(resumable) => {
                 while !self.begun {
                     self.hear().await?;
@@ -330,12 +376,15 @@ impl Line {
     }
 
     async fn dispatch(&mut self, name: &str, d: &Value) -> Option<()> {
-        let seq = {
+        let event = {
             let mut notes = self.shared.notes();
             notes.seq += 1;
-            notes.seq
+            let event = json!({"op": 0, "t": name, "s": notes.seq, "d": d});
+            let seq = notes.seq;
+            notes.told.push((seq, event.clone()));
+            event
         };
-        self.say(json!({"op": 0, "t": name, "s": seq, "d": d})).await
+        self.say(event).await
     }
 
     async fn close(&mut self, code: u16) -> Option<()> {
@@ -391,7 +440,12 @@ impl Line {
         if text.len() > 4096 {
             return self.forbid(4002, format!("{} bytes", text.len())).await;
         }
-        let wrong = rules::wrong(&event, self.begun, &self.shared.token, self.shared.notes().seq);
+        let (seq, receives) = {
+            let mut notes = self.shared.notes();
+            notes.receives |= event["d"]["intents"].as_u64().is_some_and(|intents| intents > 0);
+            (notes.seq, notes.receives)
+        };
+        let wrong = rules::wrong(&event, self.begun, &self.shared.token, seq, receives);
         if let Some(code) = wrong {
             return self.forbid(code, format!("{code}: {text}")).await;
         }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::{settings::secret::Secret, store::now_ms};
+use crate::{channels::discord::presence::Presence, settings::secret::Secret};
 
 /// <https://docs.discord.com/developers/topics/opcodes-and-status-codes#gateway-gateway-opcodes>.
 pub(super) mod op {
@@ -33,58 +33,49 @@ pub(super) struct Event {
 }
 
 /// A session that can be resumed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Session {
-    pub(super) id: String,
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(in super::super) struct Session {
+    pub(in super::super) id: String,
     /// Where.
-    pub(super) url: String,
+    pub(in super::super) url: String,
     /// The number of the last dispatch.
-    pub(super) seq: u64,
+    pub(in super::super) seq: u64,
 }
 
-/// <https://docs.discord.com/developers/events/gateway-events#update-presence-status-types>; who is invisible is shown as
-/// offline.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(in super::super) enum Status {
-    Online,
-    Idle,
-    Dnd,
-    Invisible,
+/// Changes the bot's status.
+pub(super) fn show(presence: &Presence) -> Value {
+    json!({"op": op::PRESENCE, "d": presence.body()})
 }
 
-/// The bot's status, and what it says beside it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(in super::super) struct Presence {
-    pub(in super::super) status: Status,
-    pub(in super::super) text: Option<String>,
+/// What is heard beside what concerns the bot itself (<https://docs.discord.com/developers/events/gateway#list-of-intents>): none of
+/// `GUILDS`, which tells of whole servers at once, more than is read.
+pub(in super::super) mod intent {
+    const GUILD_MESSAGES: u64 = 1 << 9;
+    const GUILD_MESSAGE_REACTIONS: u64 = 1 << 10;
+    const DIRECT_MESSAGES: u64 = 1 << 12;
+    const DIRECT_MESSAGE_REACTIONS: u64 = 1 << 13;
+    const GUILD_MESSAGE_POLLS: u64 = 1 << 24;
+    const DIRECT_MESSAGE_POLLS: u64 = 1 << 25;
+
+    /// For who only sends.
+    pub(in super::super::super) const NONE: u64 = 0;
+    /// What people write, react with and vote. Without the next, an event has its words only in a conversation with the bot and
+    /// where the bot is mentioned.
+    pub(in super::super::super) const PEOPLE: u64 = GUILD_MESSAGES
+        | GUILD_MESSAGE_REACTIONS
+        | DIRECT_MESSAGES
+        | DIRECT_MESSAGE_REACTIONS
+        | GUILD_MESSAGE_POLLS
+        | DIRECT_MESSAGE_POLLS;
+    /// All words. It takes a switch in the developer portal.
+    pub(in super::super::super) const MESSAGE_CONTENT: u64 = 1 << 15;
 }
 
-impl Presence {
-    /// <https://docs.discord.com/developers/events/gateway-events#update-presence-gateway-presence-update-structure>.
-    fn body(&self) -> Value {
-        // A custom status shows its state and not its name, which there must be all the same
-        // (<https://docs.discord.com/developers/events/gateway-events#activity-object-activity-types>).
-        let custom = |text: &String| json!({"name": "Custom Status", "type": 4, "state": text});
-        json!({
-            "since": (self.status == Status::Idle).then(now_ms),
-            "activities": self.text.iter().map(custom).collect::<Vec<_>>(),
-            "status": self.status,
-            "afk": false,
-        })
-    }
-
-    /// Changes it.
-    pub(super) fn update(&self) -> Value {
-        json!({"op": op::PRESENCE, "d": self.body()})
-    }
-}
-
-/// Begins a session. Without intents nothing is heard but what concerns the bot itself
+/// Begins a session, in which this is heard. Without intents nothing is but what concerns the bot itself
 /// (<https://docs.discord.com/developers/events/gateway#gateway-intents>).
-pub(super) fn identify(token: &Secret, presence: Option<&Presence>) -> Value {
+pub(super) fn identify(token: &Secret, presence: Option<&Presence>, intents: u64) -> Value {
     let properties = json!({"os": std::env::consts::OS, "browser": "gatepost", "device": "gatepost"});
-    let mut body = json!({"token": token.expose(), "properties": properties, "intents": 0});
+    let mut body = json!({"token": token.expose(), "properties": properties, "intents": intents});
     if let Some(presence) = presence {
         body["presence"] = presence.body();
     }
@@ -127,7 +118,10 @@ pub(super) fn closed(code: u16) -> Closed {
         ),
         4012 => Closed::Final("Discord no longer speaks this version of its Gateway: update the hub"),
         4013 => Closed::Final("Discord refuses what the bot wants to hear of (intents)"),
-        4014 => Closed::Final("Discord does not let the bot hear of what it wants to (intents)"),
+        4014 => Closed::Final(
+            "Discord does not let the bot read all messages (intents): in the developer portal, switch Message Content Intent on under \
+             Bot, or set the account's message_content to false; then restart the hub",
+        ),
         _ => Closed::Resumable,
     }
 }
@@ -135,11 +129,11 @@ pub(super) fn closed(code: u16) -> Closed {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channels::discord::presence::{MAX_TEXT, Status};
 
     #[test]
     fn a_status_is_what_discord_calls_it_and_its_text_a_custom_one() {
-        let presence =
-            |status, text: Option<&str>| Presence { status, text: text.map(str::to_owned) }.update();
+        let presence = |status, text: Option<&str>| show(&Presence { status, text: text.map(str::to_owned) });
         assert_eq!(
             presence(Status::Dnd, Some("In the garden")),
             json!({"op": 3, "d": {
@@ -156,11 +150,11 @@ mod tests {
     #[test]
     fn the_largest_that_is_sent_is_within_what_discord_takes() {
         // "Must not exceed 4096 bytes" (<https://docs.discord.com/developers/events/gateway#sending-events>).
-        let widest =
-            Presence { status: Status::Online, text: Some("\u{1F9D9}".repeat(super::super::MAX_TEXT)) };
+        let widest = Presence { status: Status::Online, text: Some("\u{1F9D9}".repeat(MAX_TEXT)) };
         let token = Secret::from("t".repeat(200).as_str());
-        assert!(identify(&token, Some(&widest)).to_string().len() <= 4096);
-        assert!(identify(&token, None)["d"].get("presence").is_none());
+        let all = intent::PEOPLE | intent::MESSAGE_CONTENT;
+        assert!(identify(&token, Some(&widest), all).to_string().len() <= 4096);
+        assert!(identify(&token, None, intent::NONE)["d"].get("presence").is_none());
     }
 
     #[test]

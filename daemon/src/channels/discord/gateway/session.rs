@@ -12,14 +12,17 @@ use tokio::{
 };
 
 use super::{
-    Gateway, Order, Presence, Standing, chance,
+    handle::{Gateway, NOT_UP, Order, Standing},
+    interactions::Interaction,
     payload::{self, Closed, Event, Session, closed, op},
     rate_limiter::RateLimiter,
     socket::{COMING_BACK, Heard, LEAVING, Socket},
+    tempo::chance,
+    told::{Ear, Told},
 };
 use crate::channels::{
     Failure,
-    discord::{client::Client, forms::Interaction},
+    discord::{client::Client, presence::Presence},
 };
 
 /// How long Discord may take to say hello.
@@ -28,6 +31,9 @@ const HELLO: Duration = Duration::from_secs(20);
 /// Within which a clock's beat is believed. Discord's is 41 s.
 const SLOWEST: Duration = Duration::from_mins(5);
 const FASTEST: Duration = Duration::from_millis(200);
+
+/// So often a session is resumed without anything new before another one begins: with the pauses between, some minutes.
+const FRUITLESS: u32 = 8;
 
 /// How a connection ends.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +64,11 @@ pub(super) struct Line<'a> {
     /// Nothing was heard since it was set: with a connection that was broken already it may be lost.
     unsure: bool,
     session: Option<Session>,
+    /// Who receives.
+    ear: Option<Ear>,
+    /// Whether anything new was heard over this connection, and how many before it brought nothing.
+    news: bool,
+    fruitless: u32,
     /// The bot's id.
     bot: String,
     limiter: RateLimiter,
@@ -69,6 +80,8 @@ struct Beat {
     next: Instant,
     /// Whether the last one was heard.
     heard: bool,
+    /// Whether, since it, nothing was read for a while, and so no answer to it.
+    deaf: bool,
 }
 
 impl<'a> Line<'a> {
@@ -78,9 +91,23 @@ impl<'a> Line<'a> {
         orders: mpsc::Receiver<Order>,
         pressed: mpsc::Sender<Interaction>,
         presence: Option<Presence>,
+        mut ear: Option<Ear>,
     ) -> Self {
-        let (session, bot, limiter) = (None, String::new(), RateLimiter::default());
-        Self { gateway, client, orders, pressed, presence, unsure: false, session, bot, limiter }
+        let (session, bot) = ear.as_mut().and_then(|ear| ear.before.take()).unzip();
+        Self {
+            gateway,
+            client,
+            orders,
+            pressed,
+            presence,
+            unsure: false,
+            session,
+            ear,
+            news: false,
+            fruitless: 0,
+            bot: bot.unwrap_or_default(),
+            limiter: RateLimiter::default(),
+        }
     }
 
     /// What may be resumed.
@@ -88,9 +115,21 @@ impl<'a> Line<'a> {
         self.session.as_ref()
     }
 
+    /// Whether somebody receives.
+    pub(super) fn receives(&self) -> bool {
+        self.ear.is_some()
+    }
+
+    /// Whether the session was resumed so often without anything new that another one shall begin: what comes next in it may be
+    /// what cannot be read. To be asked once after each connection.
+    pub(super) fn leads_nowhere(&mut self) -> bool {
+        self.fruitless = if std::mem::take(&mut self.news) { 0 } else { self.fruitless + 1 };
+        self.fruitless >= FRUITLESS
+    }
+
     /// The next session is a new one.
     pub(super) fn forget(&mut self) {
-        self.session = None;
+        (self.session, self.fruitless) = (None, 0);
     }
 
     /// Nobody will be served any more.
@@ -107,7 +146,9 @@ impl<'a> Line<'a> {
             end = self.greeted(&mut socket) => end,
             _ = leaving.wait_for(|&leaving| leaving) => End::Left,
         };
-        socket.close(if end == End::Left { LEAVING } else { COMING_BACK }).await;
+        // Who receives goes on in the session at the next start.
+        let ends = end == End::Left && !self.receives();
+        socket.close(if ends { LEAVING } else { COMING_BACK }).await;
         end
     }
 
@@ -130,18 +171,23 @@ impl<'a> Line<'a> {
         let token = self.client.http.token();
         let first = match &self.session {
             Some(session) => payload::resume(&token, session),
-            None => payload::identify(&token, self.presence.as_ref()),
+            None => payload::identify(&token, self.presence.as_ref(), self.gateway.intents),
         };
         self.send(socket, &first).await?;
         loop {
+            let told = self.ear.as_ref().map(|ear| ear.told.clone());
+            let full = told.filter(|told| told.capacity() == 0 && !told.is_closed());
+            beat.deaf |= full.is_some();
             tokio::select! {
-                heard = socket.hear() => self.take(socket, heard, &mut beat).await?,
+                heard = socket.hear(), if full.is_none() => self.take(socket, heard, &mut beat).await?,
+                // What was told is being written down.
+                Some(_) = async { full.as_ref()?.reserve().await.ok() }, if full.is_some() => {}
                 () = sleep_until(beat.next) => {
                     // <https://docs.discord.com/developers/events/gateway#sending-heartbeats>.
-                    if !beat.heard {
+                    if !beat.heard && !beat.deaf {
                         return Err(End::Broken("Discord's Gateway does not answer any more".into()));
                     }
-                    beat.heard = false;
+                    (beat.heard, beat.deaf) = (false, false);
                     beat.next = Instant::now() + beat.every;
                     self.heartbeat(socket).await?;
                 }
@@ -162,7 +208,7 @@ impl<'a> Line<'a> {
                 let resumed = event.t.as_deref() == Some("RESUMED");
                 self.dispatched(event);
                 if resumed && let Some(presence) = self.presence.as_ref().filter(|_| self.unsure) {
-                    let again = presence.update();
+                    let again = payload::show(presence);
                     self.send(socket, &again).await?;
                 }
             }
@@ -183,6 +229,7 @@ impl<'a> Line<'a> {
     }
 
     fn dispatched(&mut self, Event { d, s, t, .. }: Event) {
+        self.news = true;
         if let (Some(session), Some(seq)) = (&mut self.session, s) {
             session.seq = seq;
         }
@@ -206,6 +253,11 @@ impl<'a> Line<'a> {
             }
             _ => {}
         }
+        if let (Some(ear), Some(session), Some(name)) = (&self.ear, &self.session, t) {
+            let (session, bot) = (session.clone(), self.bot.clone());
+            // There is room, or nothing would have been read.
+            let _ = ear.told.try_send(Told { name, data: d, session, bot });
+        }
     }
 
     fn up(&self) {
@@ -220,7 +272,7 @@ impl<'a> Line<'a> {
         }
         // Nobody who has given up meanwhile needs an answer.
         if !matches!(&*self.gateway.standing.borrow(), Standing::Up(_)) {
-            let _ = done.send(Err(Failure::Retry(super::NOT_UP.into())));
+            let _ = done.send(Err(Failure::Retry(NOT_UP.into())));
             return Ok(());
         }
         if let Err(after) = self.limiter.change(Instant::now().into_std()) {
@@ -228,7 +280,7 @@ impl<'a> Line<'a> {
             let _ = done.send(Err(Failure::Wait { after, why }));
             return Ok(());
         }
-        let sent = self.send(socket, &presence.update()).await;
+        let sent = self.send(socket, &payload::show(&presence)).await;
         let answer = match &sent {
             Ok(()) => Ok(()),
             Err(_) => Err(Failure::Retry("the connection to Discord's Gateway broke".into())),
@@ -241,7 +293,12 @@ impl<'a> Line<'a> {
     }
 
     async fn heartbeat(&mut self, socket: &mut Socket) -> Result<(), End> {
-        let seq = self.session.as_ref().map(|session| session.seq);
+        let heard = self.session.as_ref().map(|session| session.seq);
+        // It is the one acknowledgement that there is: nothing is acknowledged before it is written down.
+        let seq = match &self.ear {
+            Some(ear) => heard.map(|heard| heard.min(ear.written.seq())).filter(|seq| *seq > 0),
+            None => heard,
+        };
         self.send(socket, &payload::heartbeat(seq)).await
     }
 
@@ -270,6 +327,6 @@ impl<'a> Line<'a> {
 impl Beat {
     /// The first comes at any time within its length.
     fn of(every: Duration) -> Self {
-        Self { every, next: Instant::now() + every.mul_f64(chance()), heard: true }
+        Self { every, next: Instant::now() + every.mul_f64(chance()), heard: true, deaf: false }
     }
 }

@@ -1,17 +1,23 @@
 //! Scenarios with a Gateway that follows a script.
 
 use super::{
+    handle::Standing,
     mock::{
         BOT, Mock,
         Step::{self, *},
     },
+    socket::{self, Socket},
     *,
 };
 use crate::{
     channels::{
-        PartKey,
-        discord::request::StoredRequest,
-        hub_handle::Unavailable,
+        Failure, PartKey,
+        discord::{
+            client::Client,
+            presence::{MAX_TEXT, Presence, Status},
+            request::StoredRequest,
+        },
+        hub_handle::{HubHandle, Unavailable},
         kit::http::base::Base,
         testing::{http::http, sample::key},
     },
@@ -22,7 +28,11 @@ use crate::{
     settings::secret::Secret,
 };
 use serde_json::{Value, json};
-use std::sync::Arc;
+use std::{
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+use tokio::time::{sleep, timeout};
 
 mod forms;
 
@@ -100,9 +110,9 @@ impl Home {
     }
 
     fn with(mock: Mock, last: Option<Presence>, hub: HubMock) -> Self {
-        let (gateway, hub) = (Arc::new(Gateway::new("home", QUICK)), Arc::new(hub));
+        let (gateway, hub) = (Arc::new(Gateway::new("home", QUICK, intent::NONE)), Arc::new(hub));
         let (keeper, handle, client) = (gateway.clone(), hub.clone(), client(mock.port));
-        let kept = tokio::spawn(async move { keeper.keep(&client, handle.as_ref(), last).await });
+        let kept = tokio::spawn(async move { keeper.keep(&client, handle.as_ref(), last, None).await });
         Self { mock, gateway, hub, kept }
     }
 
@@ -135,7 +145,7 @@ async fn who_stops_ends_the_session_and_waits_for_nothing_where_none_is_open() {
     // Of somebody who comes back it would be one.
     assert_eq!(handle.mock.faults(), ["the session was ended and not only the connection"]);
 
-    let idle = Gateway::new("home", QUICK);
+    let idle = Gateway::new("home", QUICK, intent::NONE);
     timeout(Duration::from_millis(100), idle.leave()).await.unwrap();
 }
 
@@ -316,7 +326,7 @@ async fn who_says_no_hello_or_opens_no_websocket_is_left() {
 
 #[tokio::test(start_paused = true)]
 async fn without_a_connection_a_status_is_set_later() {
-    let gateway = Gateway::new("home", QUICK);
+    let gateway = Gateway::new("home", QUICK, intent::NONE);
     let failure = gateway.set(presence(Status::Online, "Here")).await.unwrap_err();
     assert!(matches!(&failure, Failure::Retry(why) if why.contains("not open")), "{failure:?}");
     assert_eq!(gateway.trouble(), None, "nobody has asked for it yet");

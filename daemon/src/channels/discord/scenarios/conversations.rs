@@ -1,6 +1,7 @@
 //! Which conversation a message goes to.
 
 use super::*;
+use crate::{channels::Receiver as _, message::target::Target};
 
 #[tokio::test]
 async fn a_thread_counts_only_in_its_own_channel() {
@@ -86,4 +87,16 @@ async fn a_conversation_has_one_address_and_the_allowlist_sees_it() {
     one.delivered(&request, &key()).await.unwrap();
     let gets = mock.heard().iter().filter(|builder| builder.starts_with("GET")).count();
     assert_eq!(gets, 1);
+}
+
+#[tokio::test]
+async fn that_somebody_writes_is_shown_where_the_answer_will_be() {
+    let mock = Mock::start(&[DONE]);
+    let one = discord(mock.port, Secret::from(TOKEN));
+    let here = Target { channel: "discord".into(), address: "42".into(), thread: None };
+    one.show_typing(&here).await;
+    is(&mock.heard()[0], "POST /api/v10/channels/42/typing");
+    assert_eq!(one.typing_lasts(), Some(Duration::from_secs(10)));
+    // It is worth no question again, and no error.
+    one.show_typing(&Target { address: "no id".into(), ..here }).await;
 }

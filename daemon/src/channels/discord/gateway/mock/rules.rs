@@ -2,8 +2,13 @@
 
 use serde_json::{Value, json};
 
+/// What an account hears: nothing, people, and all that they write.
+const INTENTS: [u64; 3] = [0, 50_345_472, 50_378_240];
+
 /// The code with which Discord closes a connection over which this is said, if it may not be.
-pub(super) fn wrong(event: &Value, begun: bool, token: &str, seq: u64) -> Option<u16> {
+///
+/// Who `receives` acknowledges what it has written down, which may be less than what it was told.
+pub(super) fn wrong(event: &Value, begun: bool, token: &str, seq: u64, receives: bool) -> Option<u16> {
     let (op, d) = (event["op"].as_u64().unwrap_or(99), event["d"].clone());
     let only = |value: &Value, names: &[&str]| {
         value.as_object().is_some_and(|object| object.keys().all(|name| names.contains(&name.as_str())))
@@ -11,6 +16,7 @@ pub(super) fn wrong(event: &Value, begun: bool, token: &str, seq: u64) -> Option
     match op {
         _ if !only(event, &["op", "d"]) => Some(4002),
         // Whoever has heard nothing yet says null.
+        1 if receives => d.as_u64().is_some_and(|heard| heard > seq).then_some(4007),
         1 => (d != json!(seq) && !d.is_null()).then_some(4007),
         2 | 6 if begun => Some(4005),
         2 | 6 if d["token"] != token => Some(4004),
@@ -19,7 +25,7 @@ pub(super) fn wrong(event: &Value, begun: bool, token: &str, seq: u64) -> Option
             let is_one = only(&d, &["token", "properties", "intents", "presence"])
                 && ["os", "browser", "device"].iter().all(|name| about[name].is_string())
                 && only(about, &["os", "browser", "device"])
-                && d["intents"] == 0
+                && INTENTS.iter().any(|intents| d["intents"] == *intents)
                 && d.get("presence").is_none_or(is_presence);
             (!is_one).then_some(4002)
         }
