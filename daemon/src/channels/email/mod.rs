@@ -15,6 +15,7 @@ pub(super) mod contract;
 #[cfg(test)]
 pub(super) mod mock;
 pub(super) mod profile;
+pub mod receive;
 mod request;
 #[cfg(test)]
 mod scenarios;
