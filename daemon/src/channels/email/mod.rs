@@ -7,6 +7,8 @@
 //! A mail is not split. What [`compose`](Adapter::compose) returns is the whole of it but `Date` and `Message-ID`,
 //! which [`request`] adds, and the bytes of files, which [`content`] reads as the mail leaves: a message is one mail, its text
 //! first and its files behind it. Bounces, which arrive later and elsewhere, are no part of a delivery.
+//!
+//! What people write is read over IMAP, by [`receive`].
 
 mod classify;
 mod content;
@@ -31,6 +33,7 @@ use serde::Deserialize;
 
 use self::{
     profile::CAPABILITIES,
+    receive::{Incoming, Owner, Tempo},
     request::{Mail, Request},
     submission::{Login, RateLimiter, Security, Submission, trust},
 };
@@ -38,6 +41,7 @@ use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
+    hub_handle::HubHandle,
     identity::Spelling,
     kit::{
         http::{Decode, token::Token},
@@ -70,12 +74,34 @@ struct Settings {
     password: Option<SecretSource>,
     ca_file: Option<PathBuf>,
     hello_name: Option<String>,
+    #[serde(default)]
+    receive: bool,
+    imap_host: Option<String>,
+    imap_port: Option<u16>,
+    #[serde(default = "implicit")]
+    imap_tls: Security,
+    imap_user: Option<String>,
+    imap_password: Option<SecretSource>,
+    #[serde(default = "inbox")]
+    folder: String,
+    authserv_id: Option<String>,
+}
+
+/// RFC 8314 §3: TLS from the first byte is what servers are to offer.
+const fn implicit() -> Security {
+    Security::Implicit
+}
+
+/// RFC 3501 §5.1: every mailbox has it.
+fn inbox() -> String {
+    "INBOX".to_owned()
 }
 
 struct Email {
     from: Mailbox,
     kept: Kept,
     submission: Submission,
+    incoming: Option<Incoming>,
 }
 
 /// It is asked by SMTP, and [`submission`] reads the replies.
@@ -95,6 +121,11 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         (None, None) => None,
         _ => return Err(invalid("user and password go together: give both, or neither".into())),
     };
+    let imap_login = match (settings.imap_user, settings.imap_password) {
+        (Some(user), Some(password)) => Some(Login { user, password: Token::read(password)? }),
+        (None, None) => login.clone(),
+        _ => return Err(invalid("imap_user and imap_password go together: give both, or neither".into())),
+    };
     let hello = match settings.hello_name {
         Some(name) if mailbox::is_domain(&name) => ClientId::Domain(name),
         Some(name) => return Err(invalid(format!("hello_name: {name:?} is no host name"))),
@@ -107,10 +138,24 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let authority = settings
         .ca_file
         .map(|path| read(&path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
-    let tls = trust(&settings.host, authority.transpose()?.as_deref()).map_err(invalid)?;
+    let authority = authority.transpose()?;
+    let tls = trust(&settings.host, authority.as_deref()).map_err(invalid)?;
+    let incoming = if settings.receive {
+        let login = imap_login.ok_or_else(|| {
+            invalid("receive needs imap_user and imap_password, or user and password, to log in to the mailbox with".into())
+        })?;
+        let names = [Some(from.email.to_string()), mailbox::canonical(&login.user).ok()];
+        let owner = Owner { addresses: names.into_iter().flatten().collect(), authserv_id: settings.authserv_id };
+        let host = settings.imap_host.unwrap_or_else(|| settings.host.clone());
+        let (port, security, folder) = (settings.imap_port, settings.imap_tls, settings.folder);
+        let settings = receive::Settings { host, port, security, login, folder, authority };
+        Some(Incoming::new(opening.account, settings, owner, Tempo::USUAL).map_err(invalid)?)
+    } else {
+        None
+    };
     let (host, security, limiter) = (settings.host, settings.tls, RateLimiter::default());
     let submission = Submission { host, port, security, tls, hello, login, limiter };
-    Ok(Arc::new(Email { from, kept: Kept::of(&opening.store), submission }))
+    Ok(Arc::new(Email { from, kept: Kept::of(&opening.store), submission, incoming }))
 }
 
 #[async_trait]
@@ -141,7 +186,12 @@ impl Adapter for Email {
 
     async fn check_ready(&self) -> Result<String, NotReady> {
         let endpoint = self.submission.knock().await.map_err(|failure| NotReady(failure.to_string()))?;
-        Ok(format!("{} through {endpoint}", self.from))
+        let sends = format!("{} through {endpoint}", self.from);
+        // Mail goes out all the same.
+        Ok(match &self.incoming {
+            Some(incoming) => format!("{sends}; {}", incoming.said().await),
+            None => sends,
+        })
     }
 }
 
@@ -174,7 +224,14 @@ impl Sender for Email {
     }
 }
 
-impl Receiver for Email {}
+#[async_trait]
+impl Receiver for Email {
+    async fn listen(&self, hub: &dyn HubHandle) {
+        if let Some(incoming) = &self.incoming {
+            incoming.listen(hub).await;
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -189,7 +246,8 @@ mod tests {
         for tls in ["none", "off", "opportunistic", "plain"] {
             assert!(settings(&format!("host = \"h\"\nfrom = \"a@b\"\ntls = \"{tls}\"")).is_err(), "{tls}");
         }
-        assert_eq!(settings("host = \"h\"\nfrom = \"a@b\"").unwrap().tls, Security::Starttls);
+        let usual = settings("host = \"h\"\nfrom = \"a@b\"").unwrap();
+        assert_eq!((usual.tls, usual.imap_tls, usual.receive), (Security::Starttls, Security::Implicit, false));
     }
 
     #[test]
@@ -197,7 +255,10 @@ mod tests {
         let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
         let all = settings(&all).unwrap();
         assert!(all.port.is_some() && all.user.is_some() && all.password.is_some());
-        assert!(all.ca_file.is_some() && all.hello_name.is_some());
+        assert!(all.ca_file.is_some() && all.hello_name.is_some() && all.authserv_id.is_some());
+        assert!(all.imap_host.is_some() && all.imap_port.is_some());
+        assert!(all.imap_user.is_some() && all.imap_password.is_some());
+        assert_eq!(all.folder, "INBOX");
         assert!(settings("host = \"h\"\nfrom = \"a@b\"\npasswd = \"x\"").is_err());
     }
 }
