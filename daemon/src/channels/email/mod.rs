@@ -145,7 +145,8 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
             invalid("receive needs imap_user and imap_password, or user and password, to log in to the mailbox with".into())
         })?;
         let names = [Some(from.email.to_string()), mailbox::canonical(&login.user).ok()];
-        let owner = Owner { addresses: names.into_iter().flatten().collect(), authserv_id: settings.authserv_id };
+        let owner =
+            Owner { addresses: names.into_iter().flatten().collect(), authserv_id: settings.authserv_id };
         let host = settings.imap_host.unwrap_or_else(|| settings.host.clone());
         let (port, security, folder) = (settings.imap_port, settings.imap_tls, settings.folder);
         let settings = receive::Settings { host, port, security, login, folder, authority };
@@ -247,7 +248,10 @@ mod tests {
             assert!(settings(&format!("host = \"h\"\nfrom = \"a@b\"\ntls = \"{tls}\"")).is_err(), "{tls}");
         }
         let usual = settings("host = \"h\"\nfrom = \"a@b\"").unwrap();
-        assert_eq!((usual.tls, usual.imap_tls, usual.receive), (Security::Starttls, Security::Implicit, false));
+        assert_eq!(
+            (usual.tls, usual.imap_tls, usual.receive),
+            (Security::Starttls, Security::Implicit, false)
+        );
     }
 
     #[test]

@@ -167,7 +167,8 @@ impl Submission {
     async fn enter(&self) -> Result<AsyncSmtpConnection, Failure> {
         let mut connection = match self.security {
             Security::Starttls => {
-                let stream = self.step(Phase::Connect, dial(&self.host, self.port, self.limiter.address)).await?;
+                let stream =
+                    self.step(Phase::Connect, dial(&self.host, self.port, self.limiter.address)).await?;
                 let greeting =
                     AsyncSmtpConnection::connect_with_transport(Box::new(LineByLine(stream)), &self.hello);
                 let mut connection = self.step(Phase::Connect, greeting).await?;

@@ -20,11 +20,9 @@ use super::{
     connection::{self, Allowance, Bounded},
     trouble::Trouble,
 };
-use crate::channels::{
-    email::{
-        classify::words,
-        submission::{Login, Security, dial},
-    },
+use crate::channels::email::{
+    classify::words,
+    submission::{Login, Security, dial},
 };
 
 /// The largest mail that is read whole, in bytes.
@@ -96,12 +94,16 @@ impl Place {
             error => return error.into(),
         };
         let password = self.login.password.now();
-        let for_now = ["UNAVAILABLE", "INUSE", "CONTACTADMIN"].iter().any(|code| said.to_ascii_uppercase().contains(code));
+        let for_now = ["UNAVAILABLE", "INUSE", "CONTACTADMIN"]
+            .iter()
+            .any(|code| said.to_ascii_uppercase().contains(code));
         let said = words(&said, Some(password.expose()));
         if for_now {
             Trouble::Away(format!("it takes no login now: {said}"))
         } else if self.login.password.renewed() {
-            Trouble::Away(format!("it refused the login: {said}; there is a new password, with which it goes again"))
+            Trouble::Away(format!(
+                "it refused the login: {said}; there is a new password, with which it goes again"
+            ))
         } else {
             Trouble::Refused(format!(
                 "it refused the login: {said}; check imap_user and imap_password (many services want an app password here)"
@@ -135,7 +137,8 @@ impl Folder {
             let stream = dial(&place.host, place.port, tempo.address).await.map_err(|error| {
                 Trouble::Away(format!("it cannot be reached: {error}; check imap_host and imap_port"))
             })?;
-            connection::open(stream, place.security, place.name.clone(), place.tls.clone(), allowance.clone()).await
+            connection::open(stream, place.security, place.name.clone(), place.tls.clone(), allowance.clone())
+                .await
         };
         let client = step(&allowance, MAX_ANSWER, tempo.step, opened).await?;
         let password = place.login.password.now();
@@ -161,7 +164,10 @@ impl Folder {
         };
         let seen = step(&allowance, MAX_ANSWER, tempo.step, examined).await?;
         let validity = seen.uid_validity.ok_or_else(|| {
-            Trouble::Refused("it gives its mails no lasting numbers (UIDVALIDITY), by which they could be told apart".into())
+            Trouble::Refused(
+                "it gives its mails no lasting numbers (UIDVALIDITY), by which they could be told apart"
+                    .into(),
+            )
         })?;
         let (exists, idles) = (seen.exists, can.has_str("IDLE"));
         let mut folder = Self { session, allowance, tempo, exists, idles, validity, newest: 0 };

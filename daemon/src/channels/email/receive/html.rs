@@ -7,8 +7,33 @@ use mail_parser::decoders::html::add_html_token;
 
 /// Elements that begin on a line of their own.
 const BLOCKS: &[&str] = &[
-    "address", "article", "aside", "blockquote", "br", "dd", "div", "dl", "dt", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6",
-    "header", "hr", "li", "ol", "p", "pre", "section", "table", "tr", "ul",
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "br",
+    "dd",
+    "div",
+    "dl",
+    "dt",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "header",
+    "hr",
+    "li",
+    "ol",
+    "p",
+    "pre",
+    "section",
+    "table",
+    "tr",
+    "ul",
 ];
 /// Elements after which a line is left free.
 const PARAGRAPHS: &[&str] = &["p", "h1", "h2", "h3", "h4", "h5", "h6"];
@@ -61,7 +86,8 @@ impl Page {
     /// Takes a tag, and says what follows it.
     fn tag<'a>(&mut self, tag: &str, after: &'a str) -> &'a str {
         let (closes, tag) = tag.strip_prefix('/').map_or((false, tag), |tag| (true, tag));
-        let name = tag.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
+        let name =
+            tag.split(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default().to_ascii_lowercase();
         let name = name.as_str();
         if !closes && UNSEEN.contains(&name) {
             return after_element(after, name);

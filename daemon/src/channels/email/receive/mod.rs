@@ -134,7 +134,10 @@ impl Incoming {
     /// The settings do not go together, in words for who wrote them.
     pub(super) fn new(account: &str, settings: Settings, owner: Owner, tempo: Tempo) -> Result<Self, String> {
         let Settings { host, port, security, login, folder, authority } = settings;
-        let name = host.clone().try_into().map_err(|_| format!("imap_host: {host:?} is neither a host name nor an IP address"))?;
+        let name = host
+            .clone()
+            .try_into()
+            .map_err(|_| format!("imap_host: {host:?} is neither a host name nor an IP address"))?;
         if folder.is_empty() || folder.contains(char::is_control) {
             return Err("folder: name a folder of the mailbox, such as INBOX".into());
         }
@@ -204,15 +207,17 @@ impl Incoming {
         let trouble = match standing {
             Standing::Reading => None,
             Standing::Away(why) => Some(why),
-            Standing::Idle => match tokio::time::timeout(LONGEST_TRY, Folder::enter(&self.place, self.tempo)).await {
-                Ok(Ok(folder)) => {
-                    // Nobody waits for the farewell.
-                    tokio::spawn(folder.leave());
-                    None
+            Standing::Idle => {
+                match tokio::time::timeout(LONGEST_TRY, Folder::enter(&self.place, self.tempo)).await {
+                    Ok(Ok(folder)) => {
+                        // Nobody waits for the farewell.
+                        tokio::spawn(folder.leave());
+                        None
+                    }
+                    Ok(Err(why)) => Some(why),
+                    Err(_) => Some(Trouble::silent(LONGEST_TRY)),
                 }
-                Ok(Err(why)) => Some(why),
-                Err(_) => Some(Trouble::silent(LONGEST_TRY)),
-            },
+            }
         };
         let (folder, server) = (&self.place.folder, self.place.server());
         match trouble {

@@ -49,7 +49,11 @@ impl Stuck {
 
 impl Incoming {
     /// Reads until something is in the way.
-    pub(super) async fn converse(&self, hub: &dyn HubHandle, stuck: &mut Stuck) -> Result<Infallible, Trouble> {
+    pub(super) async fn converse(
+        &self,
+        hub: &dyn HubHandle,
+        stuck: &mut Stuck,
+    ) -> Result<Infallible, Trouble> {
         let stored = hub.position(&self.stream()).await?;
         let mut folder = Folder::enter(&self.place, self.tempo).await?;
         self.stands(Standing::Reading);
@@ -60,7 +64,10 @@ impl Incoming {
                 folder.newest
             }
             Start::LastDay => {
-                tracing::info!(account = self.account, "the mailbox counts anew (UIDVALIDITY): the last day's mail is read again");
+                tracing::info!(
+                    account = self.account,
+                    "the mailbox counts anew (UIDVALIDITY): the last day's mail is read again"
+                );
                 let oldest = now_ms() - DAY_MS;
                 // The server's day may have begun a day before ours.
                 let mut uids = folder.since(&day(oldest - DAY_MS)).await?;
@@ -113,7 +120,13 @@ impl Incoming {
         Ok(())
     }
 
-    async fn hand_over(&self, hub: &dyn HubHandle, mut batch: Batch, folder: &Folder, uid: u32) -> Result<(), Trouble> {
+    async fn hand_over(
+        &self,
+        hub: &dyn HubHandle,
+        mut batch: Batch,
+        folder: &Folder,
+        uid: u32,
+    ) -> Result<(), Trouble> {
         let value = Position { validity: folder.validity, uid }.to_string();
         batch.positions.push(received::Position { stream: self.stream(), value });
         Ok(hub.receive(batch).await?)
@@ -158,7 +171,11 @@ impl Incoming {
 }
 
 /// A mail with its files, which the hub keeps, and with what only the hub knows.
-async fn completed(hub: &dyn HubHandle, mail: Mail<'_>, missing: Option<String>) -> Result<Received, Trouble> {
+async fn completed(
+    hub: &dyn HubHandle,
+    mail: Mail<'_>,
+    missing: Option<String>,
+) -> Result<Received, Trouble> {
     let mine = match &mail.answers {
         Some(part) => hub.request(part).await?.is_some(),
         None => false,

@@ -76,7 +76,9 @@ impl From<Error> for Trouble {
             Error::No(words) => Self::Away(format!("it refuses: {words}")),
             Error::Bad(words) => Self::Away(format!("it does not understand: {words}")),
             Error::ConnectionLost => Self::Away("it closed the connection".into()),
-            Error::Validate(_) => Self::Refused("imap_user, imap_password or folder has a line break in it".into()),
+            Error::Validate(_) => {
+                Self::Refused("imap_user, imap_password or folder has a line break in it".into())
+            }
             // What was not understood may be a mail.
             error if error.source().is_some() => Self::Away("it does not speak IMAP as it should".into()),
             _ => Self::Away("it cannot be understood".into()),

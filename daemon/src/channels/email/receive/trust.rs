@@ -9,7 +9,8 @@ use std::str::Chars;
 
 /// Whether the first of these headers that this server wrote says that DMARC passed for this domain.
 pub(super) fn passed<'a>(headers: impl Iterator<Item = &'a str>, authserv_id: &str, domain: &str) -> bool {
-    let own = headers.filter_map(Results::parse).find(|results| results.server.eq_ignore_ascii_case(authserv_id));
+    let own =
+        headers.filter_map(Results::parse).find(|results| results.server.eq_ignore_ascii_case(authserv_id));
     own.is_some_and(|results| results.dmarc_passed(domain))
 }
 

@@ -100,7 +100,10 @@ fn quotation(lines: &[(usize, &str)]) -> Option<usize> {
         lines[..=last_own].iter().rev().take_while(|line| is_own(line)).take(ATTRIBUTION_LINES + 1).collect();
     // "On 24 Nov 2026 at 10:12, Ada <ada@example.org> wrote:", in any language: a date, and a colon at its end.
     let is_attribution = paragraph.first()?.1.ends_with(':');
-    let dated = paragraph.iter().take(ATTRIBUTION_LINES).position(|(_, line)| line.contains(|c: char| c.is_ascii_digit()));
+    let dated = paragraph
+        .iter()
+        .take(ATTRIBUTION_LINES)
+        .position(|(_, line)| line.contains(|c: char| c.is_ascii_digit()));
     let first = match dated {
         Some(_) if is_attribution && paragraph.len() <= ATTRIBUTION_LINES => paragraph.last()?,
         Some(n) if is_attribution => paragraph[n],
