@@ -116,18 +116,9 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     })?;
     let address = mailbox::canonical(from.email.as_ref()).map_err(|hint| invalid(format!("from: {hint}")))?;
     let from = Mailbox::new(from.name, address.parse().map_err(|e| invalid(format!("from: {e}")))?);
-    let login = match (settings.user, settings.password) {
-        (Some(user), Some(password)) => Some(Login { user, password: Token::read(password)? }),
-        (None, None) => None,
-        _ => return Err(invalid("user and password go together: give both, or neither".into())),
-    };
-    let imap_login = match (settings.imap_user, settings.imap_password) {
-        (Some(user), Some(password)) => Some(Login { user, password: Token::read(password)? }),
-        (None, None) => login.clone(),
-        _ => return Err(invalid("imap_user and imap_password go together: give both, or neither".into())),
-    };
-    let hello = match settings.hello_name {
-        Some(name) if mailbox::is_domain(&name) => ClientId::Domain(name),
+    let login = login(&settings.user, &settings.password, "user and password")?;
+    let hello = match &settings.hello_name {
+        Some(name) if mailbox::is_domain(name) => ClientId::Domain(name.clone()),
         Some(name) => return Err(invalid(format!("hello_name: {name:?} is no host name"))),
         None => ClientId::default(),
     };
@@ -137,26 +128,60 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     });
     let authority = settings
         .ca_file
-        .map(|path| read(&path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
+        .as_ref()
+        .map(|path| read(path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
     let authority = authority.transpose()?;
     let tls = trust(&settings.host, authority.as_deref()).map_err(invalid)?;
-    let incoming = if settings.receive {
-        let login = imap_login.ok_or_else(|| {
-            invalid("receive needs imap_user and imap_password, or user and password, to log in to the mailbox with".into())
-        })?;
-        let names = [Some(from.email.to_string()), mailbox::canonical(&login.user).ok()];
-        let owner =
-            Owner { addresses: names.into_iter().flatten().collect(), authserv_id: settings.authserv_id };
-        let host = settings.imap_host.unwrap_or_else(|| settings.host.clone());
-        let (port, security, folder) = (settings.imap_port, settings.imap_tls, settings.folder);
-        let settings = receive::Settings { host, port, security, login, folder, authority };
-        Some(Incoming::new(opening.account, settings, owner, Tempo::USUAL).map_err(invalid)?)
-    } else {
-        None
+    let incoming = match settings.receive {
+        true => Some(incoming(opening.account, &settings, &from, login.clone(), authority)?),
+        false => None,
     };
     let (host, security, limiter) = (settings.host, settings.tls, RateLimiter::default());
     let submission = Submission { host, port, security, tls, hello, login, limiter };
     Ok(Arc::new(Email { from, kept: Kept::of(&opening.store), submission, incoming }))
+}
+
+/// Who logs in, if anybody does.
+fn login(
+    user: &Option<String>,
+    password: &Option<SecretSource>,
+    keys: &str,
+) -> Result<Option<Login>, OpenError> {
+    match (user, password) {
+        (Some(user), Some(password)) => {
+            Ok(Some(Login { user: user.clone(), password: Token::read(password.clone())? }))
+        }
+        (None, None) => Ok(None),
+        _ => Err(OpenError::Invalid(format!("{keys} go together: give both, or neither"))),
+    }
+}
+
+/// The mailbox that an account reads.
+fn incoming(
+    account: &str,
+    settings: &Settings,
+    from: &Mailbox,
+    submits: Option<Login>,
+    authority: Option<Vec<u8>>,
+) -> Result<Incoming, OpenError> {
+    let own = login(&settings.imap_user, &settings.imap_password, "imap_user and imap_password")?;
+    let login = own.or(submits).ok_or_else(|| {
+        OpenError::Invalid(
+            "receive needs a login to the mailbox: imap_user and imap_password, or user and password".into(),
+        )
+    })?;
+    let names = [Some(from.email.to_string()), mailbox::canonical(&login.user).ok()];
+    let owner =
+        Owner { addresses: names.into_iter().flatten().collect(), authserv_id: settings.authserv_id.clone() };
+    let settings = receive::Settings {
+        host: settings.imap_host.as_ref().unwrap_or(&settings.host).clone(),
+        port: settings.imap_port,
+        security: settings.imap_tls,
+        login,
+        folder: settings.folder.clone(),
+        authority,
+    };
+    Incoming::new(account, settings, owner, Tempo::USUAL).map_err(OpenError::Invalid)
 }
 
 #[async_trait]

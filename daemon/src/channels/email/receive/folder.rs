@@ -18,12 +18,9 @@ use tokio::time::timeout;
 use super::{
     Tempo,
     connection::{self, Allowance, Bounded},
-    trouble::Trouble,
+    trouble::{Trouble, said},
 };
-use crate::channels::email::{
-    classify::words,
-    submission::{Login, Security, dial},
-};
+use crate::channels::email::submission::{Login, Security, dial};
 
 /// The largest mail that is read whole, in bytes.
 pub(super) const MAX_MAIL: usize = 25 * 1024 * 1024;
@@ -89,15 +86,13 @@ impl Place {
 
     /// What a login that failed means. A server that is out of order says so by a code (RFC 5530 §3).
     fn refused(&self, error: Error) -> Trouble {
-        let said = match error {
-            Error::No(said) | Error::Bad(said) => said,
+        let answer = match error {
+            Error::No(answer) | Error::Bad(answer) => answer,
             error => return error.into(),
         };
         let password = self.login.password.now();
-        let for_now = ["UNAVAILABLE", "INUSE", "CONTACTADMIN"]
-            .iter()
-            .any(|code| said.to_ascii_uppercase().contains(code));
-        let said = words(&said, Some(password.expose()));
+        let for_now = ["UNAVAILABLE", "INUSE"].iter().any(|code| answer.to_ascii_uppercase().contains(code));
+        let said = said(&answer, Some(password.expose()));
         if for_now {
             Trouble::Away(format!("it takes no login now: {said}"))
         } else if self.login.password.renewed() {
@@ -155,8 +150,8 @@ impl Folder {
         }
         let examined = async {
             session.examine(&place.folder).await.map_err(|error| match error {
-                Error::No(said) => {
-                    let said = words(&said, Some(password.expose()));
+                Error::No(answer) => {
+                    let said = said(&answer, Some(password.expose()));
                     Trouble::Refused(format!("it does not open {:?}: {said}; check folder", place.folder))
                 }
                 error => error.into(),

@@ -24,6 +24,8 @@ pub(super) struct State {
     pub(super) validity: u32,
     next: u32,
     mails: Vec<Kept>,
+    /// How many were there at the last search: of others it tells in IDLE.
+    seen: usize,
     pub(super) password: &'static str,
     /// Its capabilities.
     pub(super) can: &'static str,
@@ -33,7 +35,7 @@ pub(super) struct State {
     pub(super) breaks: Vec<(u32, bool)>,
     /// UIDs of mails that it does not hand out.
     pub(super) refuses: Vec<u32>,
-    /// What it says before it does as it is told in EXAMINE.
+    /// How many KB it says before it does as it is told in EXAMINE.
     pub(super) chatter: usize,
     /// Whether it answers no search any more.
     pub(super) silent: bool,
@@ -56,6 +58,7 @@ impl Server {
             validity: 7,
             next: 1,
             mails: Vec::new(),
+            seen: 0,
             password: "hunter2",
             can: "IMAP4rev1 IDLE",
             greeting: "* OK ready",
@@ -157,7 +160,7 @@ fn serve(mut stream: TcpStream, security: Security, state: &Mutex<State>) -> io:
 /// Tells of mail that comes until it is told to stop.
 fn idle(stream: &mut (impl Read + Write), raw: &TcpStream, state: &Mutex<State>) -> io::Result<()> {
     let exists = || state.lock().unwrap_or_else(PoisonError::into_inner).mails.len();
-    let mut told = exists();
+    let mut told = state.lock().unwrap_or_else(PoisonError::into_inner).seen;
     say(stream, "+ idling")?;
     raw.set_read_timeout(Some(Duration::from_millis(10)))?;
     loop {
@@ -179,7 +182,7 @@ fn idle(stream: &mut (impl Read + Write), raw: &TcpStream, state: &Mutex<State>)
 
 impl State {
     /// The untagged lines, then `!` and the tagged one where it is not OK; nothing where it hangs up.
-    fn answer(&self, command: &str) -> Option<String> {
+    fn answer(&mut self, command: &str) -> Option<String> {
         let words: Vec<&str> = command.split(' ').collect();
         Some(match words[0] {
             "CAPABILITY" => format!("* CAPABILITY {}\r\n", self.can),
@@ -188,7 +191,7 @@ impl State {
             "ID" => "* ID NIL\r\n".into(),
             "EXAMINE" if words[1] == "\"INBOX\"" => format!(
                 "{}* {} EXISTS\r\n* OK [UIDVALIDITY {}] x\r\n* OK [UIDNEXT {}] x\r\n",
-                "* OK chatter\r\n".repeat(self.chatter),
+                format!("* OK {}\r\n", "x".repeat(1000)).repeat(self.chatter),
                 self.mails.len(),
                 self.validity,
                 self.next
@@ -201,7 +204,8 @@ impl State {
         })
     }
 
-    fn search(&self, query: &[&str]) -> String {
+    fn search(&mut self, query: &[&str]) -> String {
+        self.seen = self.mails.len();
         let found: Vec<String> = match query {
             ["UID", range] => {
                 let from: u32 = range.strip_suffix(":*").unwrap().parse().unwrap();

@@ -56,7 +56,6 @@ impl Incoming {
     ) -> Result<Infallible, Trouble> {
         let stored = hub.position(&self.stream()).await?;
         let mut folder = Folder::enter(&self.place, self.tempo).await?;
-        self.stands(Standing::Reading);
         let mut last = match Start::after(stored.as_deref(), folder.validity) {
             Start::Behind(uid) => uid,
             Start::Newest => {
@@ -83,6 +82,7 @@ impl Incoming {
             self.take(hub, &mut folder, &uids, i64::MIN, stuck).await?;
             last = uids.last().copied().unwrap_or(last);
             if !folder.has_news() {
+                self.stands(Standing::Reading);
                 folder = folder.wait().await?;
             }
         }

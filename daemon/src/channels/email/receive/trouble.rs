@@ -8,7 +8,7 @@ use super::connection::TooMuch;
 use crate::{
     cause::{found, innermost},
     channels::{
-        email::classify::{certificate, is_of_the_clock},
+        email::classify::{certificate, is_of_the_clock, words},
         hub_handle::Unavailable,
     },
 };
@@ -34,7 +34,6 @@ impl Trouble {
     }
 
     /// Of the handshake.
-    #[allow(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
     pub(super) fn tls(error: io::Error) -> Self {
         let cause = innermost(&error).to_string();
         match certificate(&error) {
@@ -73,8 +72,8 @@ impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
         match error {
             Error::Io(error) => error.into(),
-            Error::No(words) => Self::Away(format!("it refuses: {words}")),
-            Error::Bad(words) => Self::Away(format!("it does not understand: {words}")),
+            Error::No(answer) => Self::Away(format!("it refuses: {}", said(&answer, None))),
+            Error::Bad(answer) => Self::Away(format!("it does not understand: {}", said(&answer, None))),
             Error::ConnectionLost => Self::Away("it closed the connection".into()),
             Error::Validate(_) => {
                 Self::Refused("imap_user, imap_password or folder has a line break in it".into())
@@ -83,5 +82,36 @@ impl From<Error> for Trouble {
             error if error.source().is_some() => Self::Away("it does not speak IMAP as it should".into()),
             _ => Self::Away("it cannot be understood".into()),
         }
+    }
+}
+
+/// A server's words in an answer, as the client quotes it, without a secret.
+pub(super) fn said(answer: &str, secret: Option<&str>) -> String {
+    let text = answer.split_once("info: Some(\"").and_then(|(_, text)| text.strip_suffix("\")"));
+    match text {
+        // Quoted, once or more often, it would not be recognised.
+        Some(_) if secret.is_some_and(|secret| secret.contains(['"', '\\'])) => {
+            "(its words are left out)".to_owned()
+        }
+        Some(text) => words(&text.replace("\\\"", "\""), secret),
+        None => "(without a word)".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::said;
+
+    #[test]
+    fn a_servers_words_are_bounded_and_have_no_secret() {
+        let answer = r#"code: Some(Alert), info: Some("LOGIN \"hub\" \"hunter2\" is wrong")"#;
+        assert_eq!(said(answer, Some("hunter2")), r#"LOGIN "hub" "***" is wrong"#);
+        assert_eq!(
+            said(r#"code: None, info: Some("no a\\\"c here")"#, Some("a\"c")),
+            "(its words are left out)"
+        );
+        assert_eq!(said("code: None, info: None", None), "(without a word)");
+        let long = format!("code: None, info: Some(\"{}\")", "x".repeat(10_000));
+        assert!(said(&long, None).len() < 1_000);
     }
 }

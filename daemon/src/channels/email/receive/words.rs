@@ -96,19 +96,12 @@ fn quotation(lines: &[(usize, &str)]) -> Option<usize> {
     let is_own = |(_, line): &(usize, &str)| !line.is_empty() && !line.starts_with('>');
     let last_own = lines.iter().rposition(is_own)?;
     lines[last_own + 1..].iter().find(|(_, line)| line.starts_with('>'))?;
-    let paragraph: Vec<&(usize, &str)> =
-        lines[..=last_own].iter().rev().take_while(|line| is_own(line)).take(ATTRIBUTION_LINES + 1).collect();
-    // "On 24 Nov 2026 at 10:12, Ada <ada@example.org> wrote:", in any language: a date, and a colon at its end.
-    let is_attribution = paragraph.first()?.1.ends_with(':');
-    let dated = paragraph
-        .iter()
-        .take(ATTRIBUTION_LINES)
-        .position(|(_, line)| line.contains(|c: char| c.is_ascii_digit()));
-    let first = match dated {
-        Some(_) if is_attribution && paragraph.len() <= ATTRIBUTION_LINES => paragraph.last()?,
-        Some(n) if is_attribution => paragraph[n],
-        _ => return None,
-    };
+    // "On 24 Nov 2026 at 10:12, Ada <ada@example.org> wrote:", in any language: a date, and a colon at its end. The nearest line with
+    // digits: rather too little is cut off than the author's own words.
+    let paragraph =
+        || lines[..=last_own].iter().rev().take_while(|line| is_own(line)).take(ATTRIBUTION_LINES);
+    paragraph().next().filter(|(_, line)| line.ends_with(':'))?;
+    let first = paragraph().find(|(_, line)| line.contains(|c: char| c.is_ascii_digit()))?;
     Some(first.0)
 }
 
