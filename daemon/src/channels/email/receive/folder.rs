@@ -74,8 +74,6 @@ pub(super) enum Fetched {
     Gone,
     /// It is larger than is read.
     Larger,
-    /// The server does not hand it out.
-    Refused,
 }
 
 impl Place {
@@ -223,7 +221,7 @@ impl Folder {
                 Fetched::Mail(block) => block,
                 // Behind its end some servers have nothing to say.
                 Fetched::Gone if !mail.is_empty() => return Ok(Fetched::Mail(mail)),
-                other => return Ok(other),
+                _ => return self.gone(uid).await,
             };
             if mail.len() + block.len() > MAX_MAIL {
                 return Ok(Fetched::Larger);
@@ -238,7 +236,18 @@ impl Folder {
     /// A mail's head.
     pub(super) async fn head(&mut self, uid: u32) -> Result<Fetched, Trouble> {
         let query = format!("(UID BODY.PEEK[HEADER]<0.{MAX_HEAD}>)");
-        self.block(uid, &query, |answer| answer.header().map(<[u8]>::to_vec)).await
+        match self.block(uid, &query, |answer| answer.header().map(<[u8]>::to_vec)).await? {
+            Fetched::Gone => self.gone(uid).await,
+            head => Ok(head),
+        }
+    }
+
+    /// Nothing came of a mail: it is gone, or else the server did not hand it out, and may the next time.
+    async fn gone(&mut self, uid: u32) -> Result<Fetched, Trouble> {
+        match self.list(&[uid]).await?.is_empty() {
+            true => Ok(Fetched::Gone),
+            false => Err(Trouble::Away("it does not hand out a mail".into())),
+        }
     }
 
     async fn block(
@@ -252,15 +261,8 @@ impl Folder {
             // Others may come between: somebody's flags have changed.
             collected(answers, |answer| read(answer).filter(|_| answer.uid == Some(uid))).await
         };
-        let fetched = async {
-            match fetching.await {
-                Ok(mut blocks) if !blocks.is_empty() => Ok(Fetched::Mail(blocks.swap_remove(0))),
-                Ok(_) => Ok(Fetched::Gone),
-                Err(Error::No(_) | Error::Bad(_)) => Ok(Fetched::Refused),
-                Err(error) => Err(error),
-            }
-        };
-        step(&self.allowance, BLOCK as u64 + MAX_ANSWER, self.tempo.block, fetched).await
+        let blocks = step(&self.allowance, BLOCK as u64 + MAX_ANSWER, self.tempo.block, fetching).await?;
+        Ok(blocks.into_iter().next().map_or(Fetched::Gone, Fetched::Mail))
     }
 
     /// Whether the server has told of other mails than there were.

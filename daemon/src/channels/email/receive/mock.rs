@@ -163,12 +163,12 @@ fn idle(stream: &mut (impl Read + Write), raw: &TcpStream, state: &Mutex<State>)
     let mut told = state.lock().unwrap_or_else(PoisonError::into_inner).seen;
     say(stream, "+ idling")?;
     raw.set_read_timeout(Some(Duration::from_millis(10)))?;
-    loop {
-        match line(stream) {
-            Ok(done) => {
-                assert_eq!(done, "DONE");
-                return raw.set_read_timeout(None);
-            }
+    // It comes in pieces.
+    let mut heard = Vec::new();
+    while !heard.ends_with(b"\n") {
+        let mut byte = [0];
+        match stream.read_exact(&mut byte) {
+            Ok(()) => heard.push(byte[0]),
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
                 if exists() != told {
                     told = exists();
@@ -178,6 +178,8 @@ fn idle(stream: &mut (impl Read + Write), raw: &TcpStream, state: &Mutex<State>)
             Err(error) => return Err(error),
         }
     }
+    assert_eq!(heard, b"DONE\r\n");
+    raw.set_read_timeout(None)
 }
 
 impl State {

@@ -1,8 +1,8 @@
 //! What people write to the account: a folder of a mailbox, over IMAP (RFC 3501), in which the server tells of new mail (IDLE, RFC 2177).
 //!
 //! How far it was read is a [`position`], stored with the mails; the mailbox's flags are people's, and stay as they are. The first
-//! connection begins with the newest mail: what was there before engages nobody. A mail that cannot be fetched costs three connections
-//! and is left out, and no other mail waits longer for it.
+//! connection begins with the newest mail: what was there before engages nobody. Where three connections broke over a mail, its head
+//! alone is asked for, and after three more it is left out: no other mail waits for it longer.
 //!
 //! - [`mail`]: one mail, as bytes, which `author`, `trust`, `words` and `html` read;
 //! - [`folder`]: a folder, over a [`connection`]; [`trouble`]: why not;

@@ -82,6 +82,7 @@ impl Incoming {
             self.take(hub, &mut folder, &uids, i64::MIN, stuck).await?;
             last = uids.last().copied().unwrap_or(last);
             if !folder.has_news() {
+                // Not before: one that lets us in and answers no search would come and go in the log.
                 self.stands(Standing::Reading);
                 folder = folder.wait().await?;
             }
@@ -142,23 +143,21 @@ impl Incoming {
     ) -> Result<Option<Result<Received, Dropped>>, Trouble> {
         let broken = stuck.begin(listed.uid);
         let mut missing = None;
-        let mut fetched = if broken >= TRIES {
+        let mut fetched = Fetched::Larger;
+        if broken >= TRIES {
             missing = Some("the text and files: the mail cannot be fetched".to_owned());
-            Fetched::Refused
-        } else if listed.size as usize > MAX_MAIL {
-            Fetched::Larger
-        } else {
-            folder.whole(listed.uid).await?
-        };
-        if matches!(fetched, Fetched::Larger | Fetched::Refused) && broken < 2 * TRIES {
-            missing = missing.or_else(|| Some(too_large(listed.size)).filter(|_| fetched == Fetched::Larger));
+        } else if listed.size as usize <= MAX_MAIL {
+            fetched = folder.whole(listed.uid).await?;
+        }
+        if fetched == Fetched::Larger && broken < 2 * TRIES {
+            missing = missing.or_else(|| Some(too_large(listed.size)));
             fetched = folder.head(listed.uid).await?;
         }
         stuck.over();
         let bytes = match fetched {
             Fetched::Mail(bytes) => bytes,
             Fetched::Gone => return Ok(None),
-            Fetched::Larger | Fetched::Refused => {
+            Fetched::Larger => {
                 let what = "mail that the server does not hand out".to_owned();
                 return Ok(Some(Err(Dropped { reason: DropReason::Unreadable, what })));
             }

@@ -191,7 +191,7 @@ async fn mail_that_breaks_the_connection_stops_no_other() {
     let words = received[1].event.words().unwrap();
     assert_eq!((words.text.as_str(), words.missing.len()), ("head", 1));
     assert_eq!(hub.dropped().len(), 2);
-    assert_eq!(server.state().connections, 1 + 3 + 6);
+    assert_eq!(server.state().connections, 1 + 3 + 6 + 6);
     // What was read before the break is not read again.
     assert_eq!(server.heard("UID FETCH 1 (UID BODY.PEEK[]").len(), 1);
 }

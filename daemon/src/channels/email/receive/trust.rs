@@ -51,7 +51,7 @@ fn property<'a>(word: &'a str, name: &str) -> Option<&'a str> {
     key.eq_ignore_ascii_case(name).then_some(value)
 }
 
-/// What stands between semicolons, in words. Blanks around `=` are left out; what is quoted is part of a word and divides nothing,
+/// What stands between semicolons, in words. Blanks around `=` and `/` are left out; what is quoted is part of a word and divides nothing,
 /// for senders choose some of it. Nothing where a quotation or a comment does not end.
 fn clauses(value: &str) -> Option<Vec<Vec<String>>> {
     let (mut clauses, mut words, mut word) = (Vec::new(), Vec::new(), String::new());
@@ -66,7 +66,7 @@ fn clauses(value: &str) -> Option<Vec<Vec<String>>> {
             }
             c if c.is_whitespace() => {
                 while rest.next_if(|c| c.is_whitespace()).is_some() {}
-                if !word.ends_with('=') && rest.peek() != Some(&'=') {
+                if !word.ends_with(['=', '/']) && rest.peek().is_none_or(|next| !"=/".contains(*next)) {
                     words.extend(ended(&mut word));
                 }
             }
