@@ -283,8 +283,8 @@ fn log_to_stderr(command: &Command) {
         // It would tell of a log that cannot be written on stderr, which is the log, and panic.
         .log_internal_errors(false)
         .finish();
-    // At its most talkative this one writes down each frame, and tokens are in them: nobody may ask for that.
-    let bridge = tracing_log::LogTracer::builder().ignore_crate("tungstenite");
+    // At their most talkative these write down each frame and command, and tokens are in them: nobody may ask for that.
+    let bridge = tracing_log::LogTracer::builder().ignore_crate("tungstenite").ignore_crate("async_imap");
     tracing::subscriber::set_global_default(log).expect("nobody has set up a log before");
     bridge.with_max_level(LevelFilter::current().as_log()).init().expect("nobody has set up a log before");
 }

@@ -108,16 +108,43 @@ impl Mail {
         ))
     }
 
+    /// The same account, which reads a mailbox too, and believes this server.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn receiving_account(&self, folder: &Path, mailbox: &str) -> Result<String> {
+        let account = self.account(folder, PASSWORD)?;
+        Ok(format!(
+            "{account}receive = true\nimap_port = {}\nimap_user = \"{mailbox}\"\nimap_password = \"file:{}\"\n\
+             authserv_id = \"mx.hub.test\"\n",
+            self.imaps,
+            folder.join("password").display()
+        ))
+    }
+
     /// Submits a mail to an address in any form, as a mail program does that checks none.
     ///
     /// # Errors
     /// The server's refusal.
     pub fn submit(&self, recipient: &str) -> Result<()> {
+        self.submit_mail(recipient, None)
+    }
+
+    /// Submits this mail, headers and body.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub fn deliver(&self, recipient: &str, mail: &str) -> Result<()> {
+        self.submit_mail(recipient, Some(mail))
+    }
+
+    fn submit_mail(&self, recipient: &str, mail: Option<&str>) -> Result<()> {
         let submitted = Command::new(super::python()?)
             .arg(super::file("mail/submit.py"))
             .arg(self.smtp.to_string())
             .arg(&self.ca_file)
             .args([self.user(), PASSWORD, recipient])
+            .args(mail)
             .output()?;
         ensure!(submitted.status.success(), "{recipient}: {}", String::from_utf8_lossy(&submitted.stderr));
         Ok(())
@@ -148,6 +175,27 @@ impl Mail {
             String::from_utf8_lossy(&imap.stderr)
         );
         Ok(serde_json::from_slice(&imap.stdout)?)
+    }
+
+    /// How many mails of a user's INBOX nobody has read.
+    ///
+    /// # Errors
+    /// The server's refusal.
+    pub fn unread(&self, user: &str) -> Result<usize> {
+        const ASK: &str = "import imaplib, ssl, sys\n\
+            port, ca, user, password = sys.argv[1:]\n\
+            tls = ssl.create_default_context(cafile=ca)\n\
+            imap = imaplib.IMAP4_SSL('127.0.0.1', int(port), ssl_context=tls, timeout=10)\n\
+            imap.login(user, password)\n\
+            imap.select('INBOX', readonly=True)\n\
+            print(len(imap.search(None, 'UNSEEN')[1][0].split()))\n";
+        let asked = Command::new(super::python()?)
+            .args(["-c", ASK, &self.imaps.to_string()])
+            .arg(&self.ca_file)
+            .args([user_name(user), PASSWORD])
+            .output()?;
+        ensure!(asked.status.success(), "{}", String::from_utf8_lossy(&asked.stderr));
+        Ok(String::from_utf8(asked.stdout)?.trim().parse()?)
     }
 
     /// Waits until a user's INBOX has `count` messages, and returns them as [`Mail::inbox`] does.

@@ -1,18 +1,34 @@
-//! The main job by e-mail, with Postfix and Dovecot, read back through IMAP.
+//! The main job by e-mail, with Postfix and Dovecot, read back through IMAP; and a mailbox at Dovecot that an account reads.
 //!
 //! Installed by `tests/run --setup-only`: Postfix, Dovecot.
 
-use gatepost::channels::envelope::Envelope;
+use std::sync::Mutex;
+
+use gatepost::{
+    channels::{
+        PartKey,
+        envelope::Envelope,
+        hub_handle::{HubHandle, Unavailable},
+        received::{AuthorKind, Batch, Event},
+    },
+    message::{
+        action::Action,
+        form::{Entry, Taken},
+    },
+};
 
 use anyhow::{Context as _, Result, ensure};
+use async_trait::async_trait;
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, agents_on, client::text},
+    adapter::opened,
+    hub::{PATIENCE, SpawnedHub, TestHub, agents_on, client::text},
     main_job::{self, squeezed},
     peers::{Mail, Mime, html_check},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
+use tokio::{sync::mpsc, time::timeout};
 
 fn config(mail: &Mail, secrets: &TempDir) -> Result<String> {
     // The courier's mails say whose they are.
@@ -218,5 +234,91 @@ fn what_a_mail_server_would_bring_to_a_held_mailbox_is_refused_or_held() -> Resu
         ensure!(held["state"] == "held", "{address}: {held}");
     }
     ensure!(mail.inbox("anna")?.len() == roundabout.len() && mail.inbox("bob")?.is_empty());
+    Ok(())
+}
+
+/// A hub that an account tells what it received.
+struct Hub {
+    position: Mutex<Option<String>>,
+    heard: mpsc::UnboundedSender<Batch>,
+}
+
+#[async_trait]
+impl HubHandle for Hub {
+    async fn newest(&self, _: Action) -> Option<Value> {
+        None
+    }
+
+    async fn request(&self, _: &PartKey) -> Result<Option<Value>, Unavailable> {
+        Ok(None)
+    }
+
+    async fn entered(&self, _: &PartKey, _: &str, _: Entry) -> Result<Taken, Unavailable> {
+        Err(Unavailable)
+    }
+
+    async fn receive(&self, batch: Batch) -> Result<(), Unavailable> {
+        *self.position.lock().map_err(|_| Unavailable)? =
+            batch.positions.first().map(|position| position.value.clone());
+        self.heard.send(batch).map_err(|_| Unavailable)
+    }
+
+    async fn position(&self, _: &str) -> Result<Option<String>, Unavailable> {
+        Ok(self.position.lock().map_err(|_| Unavailable)?.clone())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mailbox_is_read_as_mail_comes_and_stays_as_it_is() -> Result<()> {
+    let (mail, secrets) = (Mail::start()?, tempfile::tempdir()?);
+    let (_folder, account) = opened("email", &mail.receiving_account(secrets.path(), "hub")?)?;
+    let ready = account.check_ready().await?;
+    ensure!(ready.contains("reads INBOX at 127.0.0.1"), "{ready}");
+    mail.deliver("hub@hub.test", "From: ada@example.org\r\nSubject: Old\r\n\r\nOld\r\n")?;
+    mail.wait_for_inbox("hub", 1)?;
+
+    let (heard, mut hears) = mpsc::unbounded_channel();
+    let hub = Hub { position: Mutex::default(), heard };
+    let next = async |hears: &mut mpsc::UnboundedReceiver<Batch>| loop {
+        let batch = timeout(PATIENCE, hears.recv()).await.context("nothing came")?.context("it ended")?;
+        ensure!(batch.dropped.is_empty(), "{batch:?}");
+        if let Some(received) = batch.received.into_iter().next() {
+            return Ok(received);
+        }
+    };
+    let first = async {
+        // Where it begins: behind what was there.
+        let begins = timeout(PATIENCE, hears.recv()).await?.context("it ended")?;
+        ensure!(begins.received.is_empty() && begins.positions.len() == 1, "{begins:?}");
+        mail.deliver(
+            "hub@hub.test",
+            "Authentication-Results: mx.hub.test; dmarc=pass header.from=example.org\r\nFrom: Ada <ada@example.org>\r\n\
+             To: hub@hub.test\r\nMessage-ID: <2@example.org>\r\nReferences: <1@example.org>\r\nSubject: =?utf-8?q?K=C3=B6ln?=\r\n\
+             \r\nAt 8?\r\n\r\nOn 24 Nov 2026, Bob wrote:\r\n> When?\r\n",
+        )?;
+        next(&mut hears).await
+    };
+    let received = tokio::select! {
+        () = account.listen(&hub) => anyhow::bail!("it ends with the hub"),
+        received = first => received?,
+    };
+    ensure!(!received.author.unverified && received.author.id == "ada@example.org", "{received:?}");
+    ensure!(received.conversation.thread.as_deref() == Some("<1@example.org>"), "{received:?}");
+    ensure!(received.mentions_me && received.said_at.is_some(), "{received:?}");
+    let Event::Message(words) = &received.event else { anyhow::bail!("{received:?}") };
+    ensure!(words.text == "Köln\n\nAt 8?", "{words:?}");
+
+    // While nobody reads, one comes.
+    mail.deliver(
+        "hub@hub.test",
+        "From: ada@example.org\r\nAuto-Submitted: auto-replied\r\nSubject: Away\r\n\r\nx\r\n",
+    )?;
+    mail.wait_for_inbox("hub", 3)?;
+    let again = tokio::select! {
+        () = account.listen(&hub) => anyhow::bail!("it ends with the hub"),
+        received = next(&mut hears) => received?,
+    };
+    ensure!(again.author.kind == AuthorKind::Program && again.author.unverified, "{again:?}");
+    ensure!(mail.unread("hub")? == 3, "somebody's mail was marked as read");
     Ok(())
 }

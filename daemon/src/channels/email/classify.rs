@@ -65,12 +65,7 @@ pub(super) fn classify(
         _ => words(&innermost(error).to_string(), secret),
     };
     match certificate(error) {
-        Some(
-            CertificateError::Expired
-            | CertificateError::ExpiredContext { .. }
-            | CertificateError::NotValidYet
-            | CertificateError::NotValidYetContext { .. },
-        ) => Failure::Retry(format!(
+        Some(fault) if is_of_the_clock(fault) => Failure::Retry(format!(
             "the certificate of {server} is not valid today: {cause}; look at this hub's clock, then at the server"
         )),
         Some(_) => Failure::Permanent(format!(
@@ -104,7 +99,7 @@ fn hint(phase: Phase) -> &'static str {
 /// A server's words, on one line, bounded, without the password in any form that SMTP gives it.
 ///
 /// Some servers repeat the line that they did not understand, and RFC 4954 puts the password into one.
-fn words(text: &str, secret: Option<&str>) -> String {
+pub(super) fn words(text: &str, secret: Option<&str>) -> String {
     let mut text = text.replace(char::is_control, " ");
     for secret in secret.into_iter().filter(|secret| !secret.is_empty()) {
         text = text.replace(secret, "***").replace(&STANDARD.encode(secret), "***");
@@ -125,11 +120,22 @@ fn words(text: &str, secret: Option<&str>) -> String {
 }
 
 /// The fault of the server's certificate, if that is what it was.
-fn certificate<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a CertificateError> {
+pub(super) fn certificate<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a CertificateError> {
     match found(error) {
         Some(rustls::Error::InvalidCertificate(fault)) => Some(fault),
         _ => None,
     }
+}
+
+/// Whether a certificate is at fault only by what the time is said to be.
+pub(super) fn is_of_the_clock(fault: &CertificateError) -> bool {
+    matches!(
+        fault,
+        CertificateError::Expired
+            | CertificateError::ExpiredContext { .. }
+            | CertificateError::NotValidYet
+            | CertificateError::NotValidYetContext { .. }
+    )
 }
 
 #[cfg(test)]

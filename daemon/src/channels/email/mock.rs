@@ -79,7 +79,7 @@ fn converse(
     session(&mut StreamOwned::new(tls, stream), greet, false, script, notes).map(|_| ())
 }
 
-fn tls() -> Arc<ServerConfig> {
+pub(super) fn tls() -> Arc<ServerConfig> {
     let certificate = CertificateDer::from_pem_slice(include_bytes!("testdata/server.pem")).unwrap();
     let key = PrivateKeyDer::from_pem_slice(include_bytes!("testdata/server.key.pem")).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());

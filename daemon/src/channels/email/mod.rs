@@ -7,6 +7,8 @@
 //! A mail is not split. What [`compose`](Adapter::compose) returns is the whole of it but `Date` and `Message-ID`,
 //! which [`request`] adds, and the bytes of files, which [`content`] reads as the mail leaves: a message is one mail, its text
 //! first and its files behind it. Bounces, which arrive later and elsewhere, are no part of a delivery.
+//!
+//! What people write is read over IMAP, by [`receive`].
 
 mod classify;
 mod content;
@@ -15,6 +17,7 @@ pub(super) mod contract;
 #[cfg(test)]
 pub(super) mod mock;
 pub(super) mod profile;
+pub mod receive;
 mod request;
 #[cfg(test)]
 mod scenarios;
@@ -30,6 +33,7 @@ use serde::Deserialize;
 
 use self::{
     profile::CAPABILITIES,
+    receive::{Incoming, Owner, Tempo},
     request::{Mail, Request},
     submission::{Login, RateLimiter, Security, Submission, trust},
 };
@@ -37,6 +41,7 @@ use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
+    hub_handle::HubHandle,
     identity::Spelling,
     kit::{
         http::{Decode, token::Token},
@@ -69,12 +74,34 @@ struct Settings {
     password: Option<SecretSource>,
     ca_file: Option<PathBuf>,
     hello_name: Option<String>,
+    #[serde(default)]
+    receive: bool,
+    imap_host: Option<String>,
+    imap_port: Option<u16>,
+    #[serde(default = "implicit")]
+    imap_tls: Security,
+    imap_user: Option<String>,
+    imap_password: Option<SecretSource>,
+    #[serde(default = "inbox")]
+    folder: String,
+    authserv_id: Option<String>,
+}
+
+/// RFC 8314 §3: TLS from the first byte is what servers are to offer.
+const fn implicit() -> Security {
+    Security::Implicit
+}
+
+/// RFC 3501 §5.1: every mailbox has it.
+fn inbox() -> String {
+    "INBOX".to_owned()
 }
 
 struct Email {
     from: Mailbox,
     kept: Kept,
     submission: Submission,
+    incoming: Option<Incoming>,
 }
 
 /// It is asked by SMTP, and [`submission`] reads the replies.
@@ -89,13 +116,9 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     })?;
     let address = mailbox::canonical(from.email.as_ref()).map_err(|hint| invalid(format!("from: {hint}")))?;
     let from = Mailbox::new(from.name, address.parse().map_err(|e| invalid(format!("from: {e}")))?);
-    let login = match (settings.user, settings.password) {
-        (Some(user), Some(password)) => Some(Login { user, password: Token::read(password)? }),
-        (None, None) => None,
-        _ => return Err(invalid("user and password go together: give both, or neither".into())),
-    };
-    let hello = match settings.hello_name {
-        Some(name) if mailbox::is_domain(&name) => ClientId::Domain(name),
+    let login = login(&settings.user, &settings.password, "user and password")?;
+    let hello = match &settings.hello_name {
+        Some(name) if mailbox::is_domain(name) => ClientId::Domain(name.clone()),
         Some(name) => return Err(invalid(format!("hello_name: {name:?} is no host name"))),
         None => ClientId::default(),
     };
@@ -105,11 +128,60 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     });
     let authority = settings
         .ca_file
-        .map(|path| read(&path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
-    let tls = trust(&settings.host, authority.transpose()?.as_deref()).map_err(invalid)?;
+        .as_ref()
+        .map(|path| read(path, MAX_CA_FILE).map_err(|error| invalid(format!("ca_file: {error}"))));
+    let authority = authority.transpose()?;
+    let tls = trust(&settings.host, authority.as_deref()).map_err(invalid)?;
+    let incoming = match settings.receive {
+        true => Some(incoming(opening.account, &settings, &from, login.clone(), authority)?),
+        false => None,
+    };
     let (host, security, limiter) = (settings.host, settings.tls, RateLimiter::default());
     let submission = Submission { host, port, security, tls, hello, login, limiter };
-    Ok(Arc::new(Email { from, kept: Kept::of(&opening.store), submission }))
+    Ok(Arc::new(Email { from, kept: Kept::of(&opening.store), submission, incoming }))
+}
+
+/// Who logs in, if anybody does.
+fn login(
+    user: &Option<String>,
+    password: &Option<SecretSource>,
+    keys: &str,
+) -> Result<Option<Login>, OpenError> {
+    match (user, password) {
+        (Some(user), Some(password)) => {
+            Ok(Some(Login { user: user.clone(), password: Token::read(password.clone())? }))
+        }
+        (None, None) => Ok(None),
+        _ => Err(OpenError::Invalid(format!("{keys} go together: give both, or neither"))),
+    }
+}
+
+/// The mailbox that an account reads.
+fn incoming(
+    account: &str,
+    settings: &Settings,
+    from: &Mailbox,
+    submits: Option<Login>,
+    authority: Option<Vec<u8>>,
+) -> Result<Incoming, OpenError> {
+    let own = login(&settings.imap_user, &settings.imap_password, "imap_user and imap_password")?;
+    let login = own.or(submits).ok_or_else(|| {
+        OpenError::Invalid(
+            "receive needs a login to the mailbox: imap_user and imap_password, or user and password".into(),
+        )
+    })?;
+    let names = [Some(from.email.to_string()), mailbox::canonical(&login.user).ok()];
+    let owner =
+        Owner { addresses: names.into_iter().flatten().collect(), authserv_id: settings.authserv_id.clone() };
+    let settings = receive::Settings {
+        host: settings.imap_host.as_ref().unwrap_or(&settings.host).clone(),
+        port: settings.imap_port,
+        security: settings.imap_tls,
+        login,
+        folder: settings.folder.clone(),
+        authority,
+    };
+    Incoming::new(account, settings, owner, Tempo::USUAL).map_err(OpenError::Invalid)
 }
 
 #[async_trait]
@@ -144,7 +216,12 @@ impl Adapter for Email {
 
     async fn check_ready(&self) -> Result<String, NotReady> {
         let endpoint = self.submission.knock().await.map_err(|failure| NotReady(failure.to_string()))?;
-        Ok(format!("{} through {endpoint}", self.from))
+        let sends = format!("{} through {endpoint}", self.from);
+        // Mail goes out all the same.
+        Ok(match &self.incoming {
+            Some(incoming) => format!("{sends}; {}", incoming.said().await),
+            None => sends,
+        })
     }
 }
 
@@ -177,7 +254,14 @@ impl Sender for Email {
     }
 }
 
-impl Receiver for Email {}
+#[async_trait]
+impl Receiver for Email {
+    async fn listen(&self, hub: &dyn HubHandle) {
+        if let Some(incoming) = &self.incoming {
+            incoming.listen(hub).await;
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -192,7 +276,11 @@ mod tests {
         for tls in ["none", "off", "opportunistic", "plain"] {
             assert!(settings(&format!("host = \"h\"\nfrom = \"a@b\"\ntls = \"{tls}\"")).is_err(), "{tls}");
         }
-        assert_eq!(settings("host = \"h\"\nfrom = \"a@b\"").unwrap().tls, Security::Starttls);
+        let usual = settings("host = \"h\"\nfrom = \"a@b\"").unwrap();
+        assert_eq!(
+            (usual.tls, usual.imap_tls, usual.receive),
+            (Security::Starttls, Security::Implicit, false)
+        );
     }
 
     #[test]
@@ -200,7 +288,10 @@ mod tests {
         let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
         let all = settings(&all).unwrap();
         assert!(all.port.is_some() && all.user.is_some() && all.password.is_some());
-        assert!(all.ca_file.is_some() && all.hello_name.is_some());
+        assert!(all.ca_file.is_some() && all.hello_name.is_some() && all.authserv_id.is_some());
+        assert!(all.imap_host.is_some() && all.imap_port.is_some());
+        assert!(all.imap_user.is_some() && all.imap_password.is_some());
+        assert_eq!(all.folder, "INBOX");
         assert!(settings("host = \"h\"\nfrom = \"a@b\"\npasswd = \"x\"").is_err());
     }
 }

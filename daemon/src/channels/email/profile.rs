@@ -44,12 +44,55 @@ pub(in crate::channels) const KEYS: &[Key] = &[
     example(
         "ca_file",
         "\"/etc/ssl/home-ca.pem\"",
-        "A further certificate authority to trust (PEM), for a mail server with a certificate of your own.",
+        "A further certificate authority to trust (PEM), for mail servers with a certificate of your own.",
     ),
     example(
         "hello_name",
         "\"hub.example.org\"",
         "The name this hub greets the server with. By default an address, which submission servers accept.",
+    )
+    .no_identity(),
+    key(
+        "receive",
+        "false",
+        "Reads what people write to this account, over IMAP: what is new in folder from the first connection on. The mailbox stays as it is, unread mail included.",
+    )
+    .no_identity(),
+    example(
+        "imap_host",
+        "\"imap.example.org\"",
+        "The mail server that keeps the mailbox. By default host. Its certificate must bear this name.",
+    )
+    .no_identity(),
+    key("imap_port", "993", "Its IMAP port. 993 unless imap_tls is \"starttls\", then 143.").no_identity(),
+    key(
+        "imap_tls",
+        "\"implicit\"",
+        "\"implicit\" speaks TLS from the first byte, \"starttls\" asks for TLS after the greeting and refuses to go on without it.",
+    )
+    .no_identity(),
+    example(
+        "imap_user",
+        "\"hub@example.org\"",
+        "The name to log in to the mailbox with. By default user and password are used.",
+    )
+    .no_identity(),
+    example(
+        "imap_password",
+        "\"file:secrets/imap\"",
+        "The password to log in to the mailbox with. A new one in its place is read when the old one is refused.",
+    )
+    .no_identity(),
+    key(
+        "folder",
+        "\"INBOX\"",
+        "The folder of the mailbox that is read, as the server spells it.",
+    )
+    .no_identity(),
+    example(
+        "authserv_id",
+        "\"mx.example.org\"",
+        "The name by which your mail server signs the Authentication-Results headers that it adds. A sender is believed to be who they say if the topmost header with this name has dmarc=pass; without this key, nobody is.",
     )
     .no_identity(),
 ];

@@ -171,7 +171,7 @@ fn bracketed(id: &str) -> String {
 }
 
 /// One or more msg-ids, RFC 5322 §3.6.4.
-fn message_ids(field: &str, ids: &str) -> Result<String, String> {
+pub(super) fn message_ids(field: &str, ids: &str) -> Result<String, String> {
     let sound = |id: &str| {
         id.strip_prefix('<')
             .and_then(|id| id.strip_suffix('>'))

@@ -60,6 +60,7 @@ pub(super) enum Security {
 }
 
 /// A name and a password.
+#[derive(Clone)]
 pub(super) struct Login {
     pub(super) user: String,
     pub(super) password: Token,
@@ -166,7 +167,8 @@ impl Submission {
     async fn enter(&self) -> Result<AsyncSmtpConnection, Failure> {
         let mut connection = match self.security {
             Security::Starttls => {
-                let stream = self.step(Phase::Connect, self.dial()).await?;
+                let stream =
+                    self.step(Phase::Connect, dial(&self.host, self.port, self.limiter.address)).await?;
                 let greeting =
                     AsyncSmtpConnection::connect_with_transport(Box::new(LineByLine(stream)), &self.hello);
                 let mut connection = self.step(Phase::Connect, greeting).await?;
@@ -210,23 +212,6 @@ impl Submission {
             })?;
         }
         Ok(connection)
-    }
-
-    /// Connects to the first of the host's addresses that answers: IPv6 that leads nowhere is common in homes.
-    async fn dial(&self) -> io::Result<TcpStream> {
-        let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
-        let addresses: Vec<SocketAddr> =
-            tokio::net::lookup_host((self.host.as_str(), self.port)).await?.collect();
-        for address in addresses {
-            match timeout(self.limiter.address, TcpStream::connect(address)).await {
-                Ok(Ok(stream)) => return Ok(stream),
-                Ok(Err(error)) => last = error,
-                Err(_) => {
-                    last = io::Error::new(io::ErrorKind::TimedOut, format!("{address} does not answer"))
-                }
-            }
-        }
-        Err(last)
     }
 
     /// Says whose mail comes and for whom, as far as the server wants to see it.
@@ -312,6 +297,22 @@ impl Submission {
     }
 }
 
+/// Connects to the first of the host's addresses that answers within `each`: IPv6 that leads nowhere is common in homes.
+pub(super) async fn dial(host: &str, port: u16, each: Duration) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    let addresses: Vec<SocketAddr> = tokio::net::lookup_host((host, port)).await?.collect();
+    for address in addresses {
+        match timeout(each, TcpStream::connect(address)).await {
+            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Err(error)) => last = error,
+            Err(_) => {
+                last = io::Error::new(io::ErrorKind::TimedOut, format!("{address} does not answer"));
+            }
+        }
+    }
+    Err(last)
+}
+
 /// What became of the content.
 struct Passed {
     outcome: Result<(), Failure>,
@@ -333,7 +334,7 @@ fn leave(mut connection: AsyncSmtpConnection) {
 /// nobody got (response injection: "Why TLS Is Better Without STARTTLS", USENIX Security 2021). Read line by line, they
 /// stay in the socket, where the TLS handshake finds them and fails.
 #[derive(Debug)]
-struct LineByLine(TcpStream);
+pub(super) struct LineByLine(pub(super) TcpStream);
 
 impl AsyncTokioStream for LineByLine {
     fn peer_addr(&self) -> io::Result<SocketAddr> {
