@@ -35,11 +35,17 @@ pub(super) enum Command {
     Allow {
         /// The code, as `gatepost people requests` shows it.
         code: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Refuse who asks by this code. They are not asked about again.
     Refuse {
         /// The code, as `gatepost people requests` shows it.
         code: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// Say how far somebody is trusted who is not in the configuration; `unknown` takes it back.
     Set {
@@ -48,6 +54,9 @@ pub(super) enum Command {
         /// How far.
         #[arg(value_parser = PossibleValuesParser::new(["owner", "known", "blocked", "unknown"]))]
         scope: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -72,24 +81,30 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
                 false => print_result!("{}", asked(&requests))?,
             }
         }
-        Command::Allow { code } => answer(&client, &code, true).await?,
-        Command::Refuse { code } => answer(&client, &code, false).await?,
-        Command::Set { user, scope } => {
+        Command::Allow { code, json } => answer(&client, &code, true, json).await?,
+        Command::Refuse { code, json } => answer(&client, &code, false, json).await?,
+        Command::Set { user, scope, json } => {
             let body = Some(json!({"user": user, "scope": scope}));
             let set = client.call(Method::POST, "/v1/people", Request { body, ..Request::default() }).await?;
-            print_result!("{} is {}", visible(text(&set, "user")), text(&set, "scope"))?;
+            match json {
+                true => print_result!("{set}")?,
+                false => print_result!("{} is {}", visible(text(&set, "user")), text(&set, "scope"))?,
+            }
         }
     }
     Ok(())
 }
 
-async fn answer(client: &Client, code: &str, allow: bool) -> Result<(), Failed> {
+async fn answer(client: &Client, code: &str, allow: bool, json: bool) -> Result<(), Failed> {
     let path = format!("/v1/people/requests/{}", segment(code)?);
     let body = Some(json!({"allow": allow}));
     let answered = client.call(Method::POST, &path, Request { body, ..Request::default() }).await?;
     let subject = visible(text(&answered["request"], "subject"));
     let done = if allow { "is let in" } else { "is refused" };
-    print_result!("{subject} {done}")?;
+    match json {
+        true => print_result!("{answered}")?,
+        false => print_result!("{subject} {done}")?,
+    }
     Ok(())
 }
 

@@ -43,11 +43,17 @@ pub(super) enum Command {
     Retry {
         /// The turn's id.
         id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
     /// End a turn that no agent is to take any more.
     Drop {
         /// The turn's id.
         id: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -73,13 +79,19 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
                 false => print_result!("{}", show(&turn))?,
             }
         }
-        Command::Retry { id } => {
-            client.call(Method::POST, &path(&id, "/retry")?, Request::default()).await?;
-            print_result!("{} waits for its agent again", visible(&id))?;
+        Command::Retry { id, json } => {
+            let answer = client.call(Method::POST, &path(&id, "/retry")?, Request::default()).await?;
+            match json {
+                true => print_result!("{answer}")?,
+                false => print_result!("{} waits for its agent again", visible(&id))?,
+            }
         }
-        Command::Drop { id } => {
-            client.call(Method::POST, &path(&id, "/drop")?, Request::default()).await?;
-            print_result!("{} has ended", visible(&id))?;
+        Command::Drop { id, json } => {
+            let answer = client.call(Method::POST, &path(&id, "/drop")?, Request::default()).await?;
+            match json {
+                true => print_result!("{answer}")?,
+                false => print_result!("{} has ended", visible(&id))?,
+            }
         }
     }
     Ok(())

@@ -36,7 +36,7 @@ pub fn full() -> String {
             "agents.NAME" => agents(&mut file, keys),
             "hooks.NAME" => hooks(&mut file),
             "people.NAME" => section(&mut file, "people.ann", keys, false),
-            "routes.NAME" => section(&mut file, "routes.home", keys, false),
+            "routes.NAME" => routes(&mut file, keys),
             name => section(&mut file, name, keys, true),
         }
     }
@@ -63,6 +63,15 @@ fn agents(file: &mut String, keys: &[Key]) {
         "You, at the shell: gatepost send --as-operator. Your own messages are never cross-context.",
     );
     file.push_str("[agents.shell]\nallow = [\"local:*\"]\ncross_context = \"allow\"\ndecorate = false\n\n");
+}
+
+/// A route that is woken by mentions, and one by a pattern.
+fn routes(file: &mut String, keys: &[Key]) {
+    let (pattern, others): (Vec<Key>, Vec<Key>) = keys.iter().copied().partition(|key| key.name == "pattern");
+    section(file, "routes.home", &others, false);
+    file.pop();
+    shown(file, pattern.iter());
+    file.push('\n');
 }
 
 /// A hook of each sort: their keys exclude one another.

@@ -259,8 +259,16 @@ fn what_is_called_a_default_holds_without_being_written() {
                 "agents.NAME" => ("agents.x", with_agent),
                 // Their keys go together, and the sort of one decides which others there are.
                 "hooks.NAME" => ("hooks.x", "[hooks.x]\non = \"message_sending\"\ncommand = [\"/bin/x\"]\n"),
+                "people.NAME" => ("people.x", "[people.x]\nids = [\"telegram:1\"]\n"),
+                "routes.NAME" => {
+                    ("routes.x", "[agents.x]\n[routes.x]\nfrom = [\"local:*\"]\nagent = \"x\"\n")
+                }
                 name => (name, ""),
             };
+            // They stand in its base, for without them there is none.
+            if ["ids", "from", "agent"].contains(&key.name) && base.contains(&format!("\n{} = ", key.name)) {
+                continue;
+            }
             // A model is a service's: without a service it is an error, and with one it is its default.
             if (section.name, key.name) == ("voice", "model") {
                 continue;

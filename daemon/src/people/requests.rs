@@ -19,6 +19,7 @@ pub const MAX_WAITING: u32 = 20;
 /// What is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
+#[schema(as = AccessSubject)]
 pub enum What {
     /// That somebody may write to agents.
     Person,
@@ -70,6 +71,7 @@ pub enum Asked {
 
 /// A request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = AccessRequest)]
 pub struct Request {
     /// By which it is answered.
     pub code: String,

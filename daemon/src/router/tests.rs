@@ -389,7 +389,7 @@ async fn what_was_pressed_is_for_the_agent_that_asked() {
                 [],
             )?;
             tx.execute(
-                "INSERT INTO parts (message, idx, key, state, shown, request, platform_id)
+                "INSERT INTO parts (message, idx, key, state, shown, wire, platform_id)
                  VALUES (last_insert_rowid(), 0, 'k', 'confirmed', 'ok?', '{}', '55')",
                 params![],
             )?;

@@ -8,6 +8,7 @@ use crate::{clock::Time, message::target::Target, store::StoreError};
 
 /// A line of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = SessionLine)]
 pub struct Line {
     /// Whether the agent said it.
     pub mine: bool,

@@ -65,6 +65,7 @@ pub struct ConversationView {
 
 /// A message that was sent in the turn.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = SentInTurn)]
 pub struct Sent {
     /// Its id.
     pub id: String,
@@ -78,6 +79,7 @@ pub struct Sent {
 
 /// Something that was received.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+#[schema(as = TurnItem)]
 pub struct Item {
     /// The hub's name of it.
     pub id: String,

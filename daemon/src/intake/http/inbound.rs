@@ -127,6 +127,7 @@ enum Kind {
 /// A message that is answered.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = InboundReplyTo)]
 struct Answered {
     /// The platform's id of it.
     id: String,

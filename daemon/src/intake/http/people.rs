@@ -82,6 +82,7 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
 /// The answer to a request.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = AccessAnswer)]
 struct Answer {
     /// Whether they are let in.
     allow: bool,
@@ -89,6 +90,7 @@ struct Answer {
 
 /// A request that was answered.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AccessAnswered)]
 struct Answered {
     /// Always true.
     ok: bool,
@@ -183,6 +185,7 @@ pub(super) struct OfSession {
 
 /// What was said in a session.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = SessionLines)]
 struct Lines {
     /// Always true.
     ok: bool,

@@ -45,6 +45,7 @@ pub(super) struct Wanted {
 
 /// The turn that an agent has from here on, or none.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = NextTurn)]
 struct Next {
     /// Always true.
     ok: bool,
@@ -54,6 +55,7 @@ struct Next {
 
 /// Turns, the newest first.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ListedTurns)]
 struct Listed {
     /// Always true.
     ok: bool,
@@ -98,6 +100,7 @@ pub(super) async fn next(State(endpoint): State<Endpoint>, request: Request) -> 
 
 /// A turn and what stands in it.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = ShownTurn)]
 struct Shown {
     /// Always true.
     ok: bool,
@@ -133,6 +136,7 @@ pub(super) async fn show(
 /// The proof that a turn is the caller's.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = TurnLease)]
 struct Held {
     /// The lease that came with the turn.
     lease: String,
@@ -165,6 +169,7 @@ pub(super) async fn more(
 /// How a turn ends without a reply.
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
+#[schema(as = EndOfTurn)]
 struct End {
     /// The lease that came with the turn.
     lease: String,
@@ -176,6 +181,7 @@ struct End {
 
 /// What became of a turn.
 #[derive(Debug, Serialize, ToSchema)]
+#[schema(as = EndedTurn)]
 struct Ended {
     /// Always true.
     ok: bool,
