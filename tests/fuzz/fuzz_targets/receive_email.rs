@@ -9,8 +9,7 @@ use gatepost::channels::{
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let owner =
-        Owner { addresses: vec!["hub@hub.test".into()], authserv_id: Some("mx.hub.test".into()) };
+    let owner = Owner { addresses: vec!["hub@hub.test".into()], authserv_id: Some("mx.hub.test".into()) };
     let Ok(received) = read(bytes, &owner) else { return };
     let Ok(received) = received.bounded() else { panic!("what is read has an author and a conversation") };
     assert_eq!(received.conversation.address, received.author.id);

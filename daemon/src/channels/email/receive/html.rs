@@ -124,7 +124,7 @@ impl Page {
             let ends = |c: char| c.is_whitespace() || c == '&';
             let word = rest[first.len_utf8()..].find(ends).map_or(rest.len(), |at| at + first.len_utf8());
             let end = entity(rest).unwrap_or(word);
-            add_html_token(&mut self.line, rest[..end].as_bytes(), false);
+            add_html_token(&mut self.line, &rest.as_bytes()[..end], false);
             rest = &rest[end..];
         }
     }
