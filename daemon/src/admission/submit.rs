@@ -32,7 +32,7 @@ use crate::{
     policy::{Origin, Touched, Verdict},
     sessions,
     store::{StoreError, now_ms},
-    turns::{LEASE_MS, lease},
+    turns::lease,
 };
 
 /// A caller's own name for a call, and what the call said.
@@ -48,9 +48,6 @@ impl Idempotency {
     /// A call without a name: none is the repetition of it.
     pub const NONE: Self = Self { key: None, fingerprint: [0; 32] };
 }
-
-/// A lease is prolonged if this much of it is gone, in milliseconds.
-const RENEWED_MS: i64 = 60_000;
 
 /// A call that passed the checks on admission.
 pub(super) enum Admission {
@@ -299,16 +296,17 @@ impl Pipeline {
         Ok(origin)
     }
 
-    /// Keeps the turn that a call belongs to: whoever calls is at work. Written down once a minute at most.
+    /// Keeps the turn that a call belongs to: whoever calls is at work. Written down if a fifth of it is gone.
     async fn keep_turn(&self, turn: &str) -> Result<(), StoreError> {
         let store = self.outbox().store();
         let until = store.look(|db| lease::until(db, turn))?;
         let now = now_ms();
-        if until.is_none_or(|until| until > now + LEASE_MS - RENEWED_MS) {
+        let lease_ms = self.0.routing.lease_ms;
+        if until.is_none_or(|until| until > now + lease_ms - lease_ms / 5) {
             return Ok(());
         }
         let turn = turn.to_owned();
-        store.write(move |tx| lease::renew(tx, &turn, now)).await
+        store.write(move |tx| lease::renew(tx, &turn, now + lease_ms)).await
     }
 
     pub(super) async fn origin_of(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {

@@ -77,7 +77,8 @@ const VALUES: &[Value] = &[
     }),
     ("approval.quorum", When::Reload, |config| config.approval.quorum.to_string()),
     ("approval.cards_per_hour", When::Reload, |config| config.approval.cards_per_hour.to_string()),
-    ("routing.default_agent", When::Reload, |config| format!("{:?}", config.routing)),
+    ("routing.default_agent", When::Reload, |config| format!("{:?}", config.routing.default_agent)),
+    ("routing.lease", When::Reload, |config| format!("{:?}", config.routing.lease)),
     ("contexts.ttl", When::Reload, |config| format!("{:?}", config.contexts.ttl)),
 ];
 

@@ -1,6 +1,6 @@
 //! What goes together, beyond what each value must be by itself.
 
-use std::{collections::BTreeMap, net::SocketAddr};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use super::{Agent, Checked, CheckedAgent, Config, ConfigError, hooks::Transport, routes};
 use crate::{
@@ -14,6 +14,9 @@ use crate::{
 };
 
 const NAMES: &str = "names have letters, digits, `-` and `_`, at most 40 of them";
+
+/// The shortest lease of a turn: a program has to take it, and to say so.
+const MIN_LEASE: Duration = Duration::from_secs(1);
 
 impl Config {
     /// Whether its values go together and name what is there; what was read for that.
@@ -92,7 +95,12 @@ impl Config {
             let route = route.read(name);
             read.push(route.map_err(|(key, problem)| invalid(format!("routes.{name}.{key}"), problem))?);
         }
-        Ok(Routing { routes: read, people, default_agent })
+        let lease = self.routing.lease.0;
+        if lease < MIN_LEASE {
+            return Err(invalid("routing.lease", "at least 1s"));
+        }
+        let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX / 2);
+        Ok(Routing { routes: read, people, default_agent, lease_ms })
     }
 
     fn check_channels(&self) -> Result<(), ConfigError> {

@@ -319,12 +319,20 @@ pub const CONTEXTS: &[Key] = &[key(
 )];
 
 /// `[routing]`.
-pub const ROUTING: &[Key] = &[example(
-    "default_agent",
-    "\"engineer\"",
-    "The agent for conversations that no route names. If somebody writes to one of the hub's accounts there, or mentions it, a person \
+pub const ROUTING: &[Key] = &[
+    example(
+        "default_agent",
+        "\"engineer\"",
+        "The agent for conversations that no route names. If somebody writes to one of the hub's accounts there, or mentions it, a person \
      is asked whether this agent may answer. Without this key such messages are dropped.",
-)];
+    ),
+    key(
+        "lease",
+        "\"5m\"",
+        "How long a turn belongs to the program that took it, if that says nothing meanwhile. A turn that is not ended by then is \
+         given out again.",
+    ),
+];
 
 /// `[people.NAME]`.
 pub const PERSON: &[Key] = &[

@@ -1,8 +1,11 @@
 //! `[routes.NAME]`, `[people.NAME]` and `[routing]`: whose words wake which agent.
 
+use std::time::Duration;
+
 use regex::RegexBuilder;
 use serde::Deserialize;
 
+use super::Span;
 use crate::{
     people::{People, Person, user_id_of},
     policy::{Allowlist, Scope},
@@ -14,11 +17,19 @@ const MAX_PATTERN_BYTES: usize = 1_000;
 const MAX_COMPILED_BYTES: usize = 1 << 20;
 
 /// `[routing]`.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub struct Routing {
     /// The agent that a person gives a conversation to which no route names.
     pub default_agent: Option<String>,
+    /// How long a turn is its taker's.
+    pub lease: Span,
+}
+
+impl Default for Routing {
+    fn default() -> Self {
+        Self { default_agent: None, lease: Span(Duration::from_mins(5)) }
+    }
 }
 
 /// `[people.NAME]`.

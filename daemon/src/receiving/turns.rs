@@ -55,7 +55,7 @@ impl Pipeline {
             .store()
             .write(move |tx| {
                 let now = now_ms();
-                match lease::take(tx, &agent, now, now.saturating_add(ttl))? {
+                match lease::take(tx, &agent, now, now + routing.lease_ms, now.saturating_add(ttl))? {
                     Some(leased) => Ok(Some(view(tx, &leased, &routing.people)?)),
                     None => Ok(None),
                 }
@@ -78,7 +78,8 @@ impl Pipeline {
         self.outbox()
             .store()
             .write(move |tx| {
-                Ok(match lease::more(tx, &agent, &id, &lease, now_ms())? {
+                let until = now_ms() + routing.lease_ms;
+                Ok(match lease::more(tx, &agent, &id, &lease, until)? {
                     Ok(seq) => Ok(view(tx, &Leased { seq, id, lease, context: None }, &routing.people)?),
                     Err(not_held) => Err(not_held),
                 })

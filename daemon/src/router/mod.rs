@@ -19,10 +19,11 @@ use serde::Deserialize;
 use crate::{
     people::People,
     policy::{Allowlist, Pattern},
+    turns::LEASE_MS,
 };
 
 /// How received messages find their agents, with one configuration.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Routing {
     /// The wirings of the configuration.
     pub routes: Vec<Route>,
@@ -30,6 +31,14 @@ pub struct Routing {
     pub people: People,
     /// The agent that a person wires a conversation to if no route names one.
     pub default_agent: Option<String>,
+    /// How long a lease of a turn lasts if its taker says nothing, in milliseconds.
+    pub lease_ms: i64,
+}
+
+impl Default for Routing {
+    fn default() -> Self {
+        Self { routes: vec![], people: People::default(), default_agent: None, lease_ms: LEASE_MS }
+    }
 }
 
 /// A wiring: an agent in conversations.

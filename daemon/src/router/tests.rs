@@ -38,7 +38,7 @@ impl Hub {
             person("bob", Scope::Known, "tg:2"),
             person("eve", Scope::Blocked, "tg:3"),
         ]);
-        let routing = Routing { routes, people: people.unwrap(), default_agent: None };
+        let routing = Routing { routes, people: people.unwrap(), ..Routing::default() };
         let at = Receiving {
             channel: "telegram".into(),
             account: "home".into(),
@@ -190,7 +190,8 @@ async fn what_is_accumulated_is_read_with_what_wakes() {
     let outcome = hub.receive(vec![said("1", "2", "we need milk")]).await;
     assert_eq!((outcome.woken, outcome.rows.len()), (false, 1));
     hub.receive(vec![calling(said("2", "1", "note that"))]).await;
-    let leased = hub.store.write(|tx| lease::take(tx, "a", NOW + 5_000, NOW + 60_000)).await.unwrap();
+    let leased =
+        hub.store.write(|tx| lease::take(tx, "a", NOW + 5_000, NOW + 60_000, NOW + 60_000)).await.unwrap();
     assert!(leased.is_some());
     let items = "SELECT count(*) FROM turn_items WHERE turn IS NOT NULL AND NOT engages";
     assert_eq!(hub.count(items).await, 1);

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
-use super::{LEASE_MS, MAX_LOOSE, PAUSES_MS, TurnState, WAIT_MS};
+use super::{MAX_LOOSE, PAUSES_MS, TurnState, WAIT_MS};
 use crate::{
     agents,
     audit::{self, Entry, Event},
@@ -49,7 +49,7 @@ pub fn next_due(db: &Connection, agent: &str) -> Result<Option<i64>, StoreError>
     Ok(db.prepare_cached(&format!("SELECT min(due_at) {TAKEABLE}"))?.query_row([agent], |row| row.get(0))?)
 }
 
-/// Takes the turn of an agent that is due first. Its context is valid until `context_until`.
+/// Takes the turn of an agent that is due first, by a lease `until` then. Its context is valid until `context_until`.
 ///
 /// # Errors
 /// The database.
@@ -57,6 +57,7 @@ pub fn take(
     tx: &Transaction<'_>,
     agent: &str,
     now: i64,
+    until: i64,
     context_until: i64,
 ) -> Result<Option<Leased>, StoreError> {
     let sql = format!(
@@ -74,7 +75,7 @@ pub fn take(
         "UPDATE turns SET state = 'leased', gather = NULL, lease = ?, lease_until = ?, attempts = attempts + 1
          WHERE seq = ?",
     )?
-    .execute(params![lease, now + LEASE_MS, seq])?;
+    .execute(params![lease, until, seq])?;
     take_loose(tx, agent, &session, seq)?;
     let context = match has_place {
         true => issue_context(tx, agent, &session, seq, context_until)?,
@@ -158,7 +159,7 @@ pub fn more(
     agent: &str,
     id: &str,
     lease: &str,
-    now: i64,
+    until: i64,
 ) -> Result<Result<i64, NotHeld>, StoreError> {
     let seq = match held(tx, agent, id, lease)? {
         Ok(seq) => seq,
@@ -176,7 +177,7 @@ pub fn more(
         [agent, &session],
     )?;
     take_loose(tx, agent, &session, seq)?;
-    tx.execute("UPDATE turns SET lease_until = ? WHERE seq = ?", params![now + LEASE_MS, seq])?;
+    tx.execute("UPDATE turns SET lease_until = ? WHERE seq = ?", params![until, seq])?;
     Ok(Ok(seq))
 }
 
@@ -193,9 +194,9 @@ pub fn until(db: &Connection, turn: &str) -> Result<Option<i64>, StoreError> {
 ///
 /// # Errors
 /// The database.
-pub fn renew(tx: &Transaction<'_>, turn: &str, now: i64) -> Result<(), StoreError> {
+pub fn renew(tx: &Transaction<'_>, turn: &str, until: i64) -> Result<(), StoreError> {
     tx.prepare_cached("UPDATE turns SET lease_until = ? WHERE id = ? AND state = 'leased'")?
-        .execute(params![now + LEASE_MS, turn])?;
+        .execute(params![until, turn])?;
     Ok(())
 }
 

@@ -31,7 +31,7 @@ use utoipa::ToSchema;
 pub const GATHER_MS: i64 = 1_000;
 /// A turn begins at the latest so long after the first line, in milliseconds.
 pub const GATHER_MOST_MS: i64 = 10_000;
-/// How long a lease lasts if its taker says nothing, in milliseconds.
+/// How long a lease lasts if its taker says nothing and the configuration does not say, in milliseconds.
 pub const LEASE_MS: i64 = 5 * 60_000;
 /// How long a turn waits for a taker, in milliseconds.
 pub const WAIT_MS: i64 = 24 * 3_600_000;

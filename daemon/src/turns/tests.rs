@@ -55,7 +55,7 @@ impl Turns {
     }
 
     async fn take(&self, now: i64) -> Option<Leased> {
-        self.store.write(move |tx| take(tx, "a", now, now + 60_000)).await.unwrap()
+        self.store.write(move |tx| take(tx, "a", now, now + LEASE_MS, now + 60_000)).await.unwrap()
     }
 
     async fn end(&self, turn: &Leased) -> Result<(), NotHeld> {
@@ -128,7 +128,7 @@ async fn what_comes_behind_a_lease_waits_or_is_asked_for() {
     turns.write("ann", "two", NOW + 2_000).await;
     assert_eq!(turns.take(NOW + 9_000).await, None);
     let Leased { seq, id, lease, .. } = turn.clone();
-    let same = turns.store.write(move |tx| more(tx, "a", &id, &lease, NOW + 3_000)).await.unwrap();
+    let same = turns.store.write(move |tx| more(tx, "a", &id, &lease, NOW + 3_000 + LEASE_MS)).await.unwrap();
     assert_eq!(same, Ok(seq));
     assert_eq!(turns.items(seq).await, ["one", "two"]);
     turns.end(&turn).await.unwrap();
@@ -169,7 +169,7 @@ async fn whoever_calls_keeps_the_lease() {
     turns.write("ann", "one", NOW).await;
     let turn = turns.take(NOW + 1_000).await.unwrap();
     let id = turn.id.clone();
-    turns.store.write(move |tx| renew(tx, &id, NOW + 200_000)).await.unwrap();
+    turns.store.write(move |tx| renew(tx, &id, NOW + 200_000 + LEASE_MS)).await.unwrap();
     assert_eq!(turns.expire(NOW + 1_000 + LEASE_MS).await, Expired::default());
     turns.end(&turn).await.unwrap();
 }
