@@ -2,8 +2,9 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use super::{Adapter, TargetError, fingerprint::Fingerprint};
+use super::{Adapter, TargetError};
 use crate::{
+    message::fingerprint::Fingerprint,
     settings::{Key, key},
     store::Store,
 };

@@ -7,7 +7,6 @@
 
 use std::time::Duration;
 
-use super::registry::kind;
 pub use crate::rate_limit::bucket::Rate;
 
 /// So many at once, and one more after each such time.
@@ -66,11 +65,6 @@ impl Limits {
     pub const NONE: Self = Self { chat: &[], group: &[], is_group: |_| false, account: &[], platform: &[] };
 }
 
-/// The limits of `channel`; none where nothing is known of it.
-pub fn of(channel: &str) -> &'static Limits {
-    kind(channel).map_or(&Limits::NONE, |kind| &kind.limits)
-}
-
 impl Limits {
     /// What must be kept for a request to `address`.
     pub fn rates(&self, address: &str) -> impl Iterator<Item = (Scope, &'static [Rate])> {
@@ -83,57 +77,5 @@ impl Limits {
         ]
         .into_iter()
         .filter(|(_, rates)| !rates.is_empty())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::channels::registry::KINDS;
-
-    const SECOND: Duration = Duration::from_secs(1);
-
-    /// The most that go out within `span`.
-    fn most(rates: &[Rate], span: Duration) -> u128 {
-        let most = |rate: &Rate| u128::from(rate.burst) + span.as_nanos() / rate.every.as_nanos();
-        rates.iter().map(most).min().unwrap()
-    }
-
-    #[test]
-    fn every_rate_lets_something_through_and_an_unknown_channel_has_none() {
-        for kind in KINDS {
-            for (_, rates) in of(kind.name).rates("-1") {
-                let passes = |rate: &Rate| rate.burst > 0 && !rate.every.is_zero();
-                assert!(
-                    rates.iter().all(passes),
-                    "{0}: a rate of LIMITS in {0}/profile.rs is none",
-                    kind.name
-                );
-            }
-        }
-        assert_eq!(of("carrier-pigeon").rates("x").count(), 0);
-    }
-
-    #[test]
-    fn no_table_goes_over_what_its_platform_says() {
-        let minute = Duration::from_secs(60);
-        assert!(most(of("telegram").group, minute) <= 20);
-        assert!(most(of("telegram").account, SECOND) <= 30);
-        assert!(most(of("discord").platform, SECOND) <= 50);
-        assert!(most(of("whatsapp").chat, Duration::from_secs(6)) <= 45);
-        assert!(most(of("whatsapp").account, SECOND) <= 80);
-        assert!(most(of("googlechat").chat, minute) <= 60);
-        assert!(most(of("googlechat").platform, minute) <= 3_000);
-        assert!(most(of("teams").chat, 2 * SECOND) <= 8 && most(of("teams").chat, 30 * SECOND) <= 60);
-        assert!(most(of("teams").account, SECOND) <= 50);
-    }
-
-    #[test]
-    fn a_group_is_limited_further_than_a_person() {
-        let scopes = |address| of("telegram").rates(address).map(|(scope, _)| scope).collect::<Vec<_>>();
-        assert_eq!(scopes("4711"), [Scope::Chat, Scope::Account]);
-        for group in ["-100123", "@news"] {
-            assert_eq!(scopes(group), [Scope::Chat, Scope::Chat, Scope::Account]);
-        }
     }
 }

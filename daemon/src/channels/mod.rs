@@ -246,10 +246,9 @@ pub trait Adapter: ErasedSender + Receiver {
     /// What the platform can do.
     fn capabilities(&self) -> &'static Capabilities;
 
-    /// How text is rendered and split for this account: as [`formats`] says, unless an account's settings say otherwise.
-    fn flavour(&self) -> Flavour {
-        formats::flavour(self.capabilities().channel)
-    }
+    /// How text is rendered and split for this account: as its channel's [`format`](formats::Format) says, unless the account's
+    /// settings say otherwise.
+    fn flavour(&self) -> Flavour;
 
     /// Checks an address and returns its one canonical spelling. Who that is, [`identity`](Self::identity) tells.
     fn resolve(&self, address: &str) -> Result<String, TargetError>;

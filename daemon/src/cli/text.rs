@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::Failed;
 use crate::{
-    channels::{formats::format, registry::NAMES},
+    channels::registry::{NAMES, format},
     printing::{print_all, print_note},
     render::{self, Tables},
 };

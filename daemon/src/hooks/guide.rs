@@ -8,7 +8,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::channels::formats::{Format, format};
+use crate::channels::{formats::Format, registry::format};
 
 /// The most sessions and channels that are remembered; past this it begins anew, and some guides are given twice.
 const MAX_REMEMBERED: usize = 10_000;

@@ -70,7 +70,7 @@ impl Default for Bounds {
 /// Markdown as one reads it aloud; none where there is nothing to read.
 pub fn words_of(text: &str) -> Option<String> {
     blocking::expect_off_runtime(text.len());
-    let parts = render::render(&render::parse(text), &formats::LOCAL.flavour).ok()?;
+    let parts = render::render(&render::parse(text), &formats::PLAIN).ok()?;
     let text = parts.into_iter().map(|part| part.text).collect::<Vec<_>>().join("\n\n");
     (!text.trim().is_empty()).then_some(text)
 }

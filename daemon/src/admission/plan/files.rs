@@ -6,7 +6,7 @@ use super::{
     speech,
 };
 use crate::{
-    channels::{Adapter, FileForm, FileRules, formats},
+    channels::{Adapter, FileForm, FileRules, registry},
     message::{
         attachment::Attachment,
         refusal::{Code, Refusal},
@@ -49,7 +49,7 @@ pub(super) fn add<'a>(
             pieces.push(Piece { part: whole, files, words: None });
         }
         FileForm::Captioned => {
-            let limit = formats::format(channel).and_then(|format| format.caption_limit);
+            let limit = registry::format(channel).and_then(|format| format.caption_limit);
             let most = limit.unwrap_or(usize::MAX);
             let mut album = 0..0;
             for (index, (file, caption)) in files.iter().zip(captions).enumerate() {

@@ -97,12 +97,12 @@ pub(super) fn as_message(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::channels::formats;
+    use crate::channels::registry;
 
     #[test]
     fn many_words_become_pieces_of_whole_sentences_of_which_nothing_is_missing() {
         for channel in ["discord", "telegram", "signal", "whatsapp"] {
-            let flavour = formats::flavour(channel);
+            let flavour = registry::flavour(channel);
             for sentence in ["The door is open, and nobody is home. ", "*<&>_ ~`|** is what it said. "] {
                 let words = sentence.repeat(240);
                 let pieces = pieces(&words, Some("[engineer, from local] "), &flavour).unwrap().unwrap();

@@ -134,6 +134,10 @@ impl Adapter for Discord {
         if self.gateway.is_some() { &GATEWAY } else { &REST }
     }
 
+    fn flavour(&self) -> crate::render::Flavour {
+        profile::FORMAT.flavour
+    }
+
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(REST.channel, address))
     }

@@ -118,6 +118,10 @@ impl Adapter for Email {
         &CAPABILITIES
     }
 
+    fn flavour(&self) -> crate::render::Flavour {
+        profile::FORMAT.flavour
+    }
+
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         mailbox::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }

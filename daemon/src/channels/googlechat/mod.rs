@@ -110,6 +110,10 @@ impl Adapter for GoogleChat {
         }
     }
 
+    fn flavour(&self) -> crate::render::Flavour {
+        profile::FORMAT.flavour
+    }
+
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         let refused = TargetError::at(APP.channel, address);
         let space = space(address).map_err(&refused)?;

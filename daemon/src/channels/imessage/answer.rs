@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
-use super::rpc::{CallError, short};
 use crate::channels::{
     kit::http::{Answer, Reader, Verdict},
     limits::Scope,
 };
+
+/// The longest words of `imsg` that are passed on, in characters.
+const MAX_WORDS: usize = 300;
 
 /// The GUID of a message that BlueBubbles has sent. Of a file or a reaction it says so too where Messages could not send it: the
 /// message that it names is marked then (`sendAttachment` and `react` of `messageRouter.ts` at 172b95f, lines 329 to 402 and 607 to
@@ -98,6 +100,28 @@ pub(super) fn send_status(answer: &Value) -> SendStatus {
     }
 }
 
+/// Why a call has no result.
+#[derive(Debug)]
+pub(in crate::channels) enum CallError {
+    /// It was refused: its number, its words, and what else is known.
+    Refused { code: i64, words: String, data: Value },
+    /// The answer is longer than is read.
+    TooLong,
+    /// The program ended or said nothing.
+    Gone(String),
+}
+
+impl CallError {
+    /// In words.
+    pub(super) fn words(&self) -> String {
+        match self {
+            Self::Refused { code, words, .. } => format!("imsg said {code}, {words}"),
+            Self::TooLong => "imsg's answer is too long".into(),
+            Self::Gone(why) => why.clone(),
+        }
+    }
+}
+
 /// The outcome of call `id` of `imsg rpc`, if this line is the answer to it.
 pub(in crate::channels) fn line(line: &[u8], id: u64) -> Option<Result<Value, CallError>> {
     let mut answer = serde_json::from_slice::<Value>(line).ok().filter(|answer| answer["id"] == id)?;
@@ -112,4 +136,9 @@ pub(in crate::channels) fn line(line: &[u8], id: u64) -> Option<Result<Value, Ca
     let words = [message, detail].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>();
     let code = error["code"].as_i64().unwrap_or(0);
     Some(Err(CallError::Refused { code, words: short(&words.join(": ")), data }))
+}
+
+/// On one line, bounded.
+pub(super) fn short(said: &str) -> String {
+    said.trim().replace(char::is_control, " ").chars().take(MAX_WORDS).collect()
 }

@@ -7,22 +7,18 @@
 //! is a part of its own before it (`caption_limit` of `formats.rs`), so that either may wait without the other coming twice.
 //!
 //! [`history`]: crate::channels::kit::history
-//!
-//! The password is in every address, which is why nothing of an address is ever told.
 
 use std::{
     io::{self, Read as _, Seek as _},
     time::Duration,
 };
 
-use reqwest::{
-    RequestBuilder, Url,
-    multipart::{Form, Part},
-};
+use reqwest::multipart::{Form, Part};
 use serde_json::{Value, json};
 
 use super::{
-    answer::{self, verdict},
+    answer,
+    api::{Api, READ_TIMEOUT},
     caf,
     chats::Chats,
     request::{ServerFile, ServerRequest, VOICE_IS_A_FILE},
@@ -33,7 +29,7 @@ use crate::{
         Attempt, Delivered, Failure, Located, PartKey, RateHints,
         kit::{
             history::{History, since},
-            http::{Answer, Http, Silence, base::Base, token::Token},
+            http::{Http, Silence, base::Base, token::Token},
         },
     },
     files::kept::{Checked, Kept},
@@ -43,15 +39,12 @@ use crate::{
 /// The server waits for Messages, which may take a minute or two (`HttpRoutes.defaultResponseTimeout` is five minutes).
 const LONGEST: Duration = Duration::from_secs(200);
 
-/// For a request that only reads.
-const LOOKING: Duration = Duration::from_secs(30);
 /// Messages of a conversation that are read, the latest first.
 const MESSAGES: usize = 50;
 
 /// A server.
 pub(super) struct Server {
-    http: Http,
-    url: Base,
+    api: Api,
     history: History,
     chats: Chats,
 }
@@ -59,8 +52,7 @@ pub(super) struct Server {
 impl Server {
     /// The server at `url`.
     pub(super) fn new(http: reqwest::Client, url: Base, password: impl Into<Token>) -> Self {
-        let http = Http::new(http, "BlueBubbles", password);
-        Self { http, url, history: History::default(), chats: Chats::default() }
+        Self { api: Api::new(http, url, password), history: History::default(), chats: Chats::default() }
     }
 
     /// One that gives Messages no time.
@@ -82,11 +74,11 @@ impl Server {
         let Some(to) = request.address() else {
             // An edit or a removal: the message says which chat.
             let of = request.of.clone().ok_or_else(broken)?;
-            self.post(&path, |builder| builder.json(&body), LONGEST, hints).await?;
+            self.api.post(&path, |builder| builder.json(&body), LONGEST, hints).await?;
             return Ok(of.into());
         };
         // Nothing has left while that is asked.
-        let chat = self.chats.of(self, to, hints).await.map_err(Failure::harmless)?;
+        let chat = self.chats.of(&self.api, to, hints).await.map_err(Failure::harmless)?;
         let mut note = None;
         let sent = match (chat, &request.file) {
             (Some(chat), None) => {
@@ -94,7 +86,7 @@ impl Server {
                 if request.of.is_none() {
                     body["tempGuid"] = json!(key.0);
                 }
-                self.post(&path, |builder| builder.json(&body), LONGEST, hints).await
+                self.api.post(&path, |builder| builder.json(&body), LONGEST, hints).await
             }
             (None, None) if request.of.is_none() => self.create(to, body, &key.0, hints).await,
             (None, None) => Err(no_chat(to)),
@@ -103,7 +95,7 @@ impl Server {
             }
         };
         let answer = sent.inspect_err(|_| self.chats.forget(to))?;
-        let made = answer::sent(&answer).map_err(|verdict| self.http.settle(verdict, hints))?;
+        let made = answer::sent(&answer).map_err(|verdict| self.api.http.settle(verdict, hints))?;
         let id = request.of.clone().unwrap_or(made);
         self.history.remember(&id);
         Ok(Delivered { note, ..Delivered::from(id) })
@@ -126,7 +118,8 @@ impl Server {
         if text["effectId"].is_string() {
             body["effectId"] = text["effectId"].clone();
         }
-        let mut answer = self.post(&["chat", "new"], |request| request.json(&body), LONGEST, hints).await?;
+        let mut answer =
+            self.api.post(&["chat", "new"], |request| request.json(&body), LONGEST, hints).await?;
         let message = answer["data"]["messages"][0].take();
         Ok(json!({ "data": message }))
     }
@@ -185,7 +178,7 @@ impl Server {
             form = form.text(name, value.as_str().map_or_else(|| value.to_string(), str::to_owned));
         }
         let form = form.part("attachment", part);
-        self.post(&["message", "attachment"], |builder| builder.multipart(form), longest, hints).await
+        self.api.post(&["message", "attachment"], |builder| builder.multipart(form), longest, hints).await
     }
 
     /// The number of the latest row of a text's chat, as the server's database has it (`originalROWID`).
@@ -197,9 +190,9 @@ impl Server {
         let Some(to) = request.address().filter(|_| request.text("message").is_some()) else {
             return Ok(None);
         };
-        let Some(chat) = self.chats.of(self, to, hints).await? else { return Ok(Some("0".into())) };
+        let Some(chat) = self.chats.of(&self.api, to, hints).await? else { return Ok(Some("0".into())) };
         let query = json!({ "chatGuid": chat, "sort": "DESC", "limit": 5, "offset": 0 });
-        let answer = self.ask(&["message", "query"], &query, hints).await?;
+        let answer = self.api.ask(&["message", "query"], &query, hints).await?;
         let rows = answer["data"].as_array().map_or(&[][..], Vec::as_slice).iter();
         let rows: Vec<Option<i64>> = rows.map(|message| message["originalROWID"].as_i64()).collect();
         // A server that does not number them is asked by time alone.
@@ -218,7 +211,7 @@ impl Server {
         let Some(to) = request.address() else { return Ok(None) };
         let patience = self.history.patience();
         loop {
-            let found = match self.chats.of(self, to, hints).await {
+            let found = match self.chats.of(&self.api, to, hints).await {
                 Ok(Some(chat)) => self.look(&chat, request, attempt, hints).await,
                 Ok(None) => Ok(None),
                 Err(failure) => Err(failure),
@@ -264,7 +257,7 @@ impl Server {
                 "limit": page,
                 "with": ["attributedBody"],
             });
-            let answer = match self.ask(&["message", "query"], &query, hints).await {
+            let answer = match self.api.ask(&["message", "query"], &query, hints).await {
                 Err(Failure::Unknown(_)) if page > 1 => {
                     page = (page / 5).max(1);
                     continue;
@@ -283,28 +276,18 @@ impl Server {
         Ok(None)
     }
 
-    /// Asks for something that changes nothing.
-    pub(super) async fn ask(
-        &self,
-        path: &[&str],
-        query: &Value,
-        hints: &mut RateHints,
-    ) -> Result<Value, Failure> {
-        self.post(path, |request| request.json(query), LOOKING, hints).await
-    }
-
     /// Whether a message is in a chat (`MessageRouter.find`).
     pub(super) async fn locate(&self, address: &str, message: &str) -> Result<Located, Failure> {
         let hints = &mut RateHints::default();
-        let mut url = self.at(&["message", message]);
+        let mut url = self.api.at(&["message", message]);
         url.query_pairs_mut().append_pair("with", "chats");
-        let asked = self.http.ask_within(self.http.client.get(url), LOOKING, hints).await;
+        let asked = self.api.http.ask_within(self.api.http.client.get(url), READ_TIMEOUT, hints).await;
         let answer = asked.map_err(Silence::harmless)?;
         if answer.status.as_u16() == 404 {
             return Ok(Located::Elsewhere);
         }
         if !answer.status.is_success() {
-            return Err(self.classify(&answer, hints).harmless());
+            return Err(self.api.classify(&answer, hints).harmless());
         }
         let chats = answer.body["data"]["chats"].as_array().map_or(&[][..], Vec::as_slice);
         let here = |chat: &Value| chat["guid"].as_str().is_some_and(|guid| target::is_chat_of(guid, address));
@@ -315,45 +298,26 @@ impl Server {
         })
     }
 
-    async fn post(
-        &self,
-        path: &[&str],
-        dress: impl FnOnce(RequestBuilder) -> RequestBuilder,
-        longest: Duration,
-        hints: &mut RateHints,
-    ) -> Result<Value, Failure> {
-        let request = dress(self.http.client.post(self.at(path)));
-        let answer = self.http.ask_within(request, longest, hints).await?;
-        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer, hints)) }
-    }
-
-    /// With the password in its query, as the server wants it.
-    fn at(&self, path: &[&str]) -> Url {
-        let path: Vec<&str> = ["api", "v1"].iter().chain(path).copied().collect();
-        let mut url = self.url.at(&path);
-        url.query_pairs_mut().append_pair("password", self.http.token().expose());
-        url
-    }
-
-    fn classify(&self, answer: &Answer, hints: &mut RateHints) -> Failure {
-        self.http.settle(verdict(&self.http.reader(), answer), hints)
-    }
-
     /// The server, or why it cannot send.
     pub(super) async fn who_am_i(&self, private: bool) -> Result<String, String> {
         let hints = &mut RateHints::default();
-        let answer = match self.http.ask(self.http.client.get(self.at(&["server", "info"])), hints).await {
+        let answer = match self
+            .api
+            .http
+            .ask(self.api.http.client.get(self.api.at(&["server", "info"])), hints)
+            .await
+        {
             Ok(answer) => answer,
             Err(Silence::NotSent(why) | Silence::Lost(why)) => return Err(why),
         };
         if !answer.status.is_success() {
-            return Err(self.classify(&answer, hints).to_string());
+            return Err(self.api.classify(&answer, hints).to_string());
         }
         let data = &answer.body["data"];
         let Some(version) = data["server_version"].as_str() else {
             return Err("what answers is no BlueBubbles; check url".into());
         };
-        let version = self.http.words(version);
+        let version = self.api.http.words(version);
         match (private, data["private_api"].as_bool(), data["helper_connected"].as_bool()) {
             (true, Some(false), _) => {
                 Err("the Private API is switched off on the Mac; switch it on, or set private_api = false"

@@ -13,7 +13,7 @@ use std::{
 
 use serde_json::json;
 
-use super::{bluebubbles::Server, target};
+use super::{api::Api, target};
 use crate::channels::{Failure, RateHints};
 
 /// For so long a chat is believed to have the name that it had.
@@ -29,7 +29,7 @@ impl Chats {
     /// The GUID of the chat with this address; none, where there is no such chat.
     pub(super) async fn of(
         &self,
-        server: &Server,
+        api: &Api,
         address: &str,
         hints: &mut RateHints,
     ) -> Result<Option<String>, Failure> {
@@ -40,7 +40,7 @@ impl Chats {
         }
         for guid in target::guids(address) {
             let query = json!({ "guid": guid, "limit": 1, "offset": 0 });
-            let answer = server.ask(&["chat", "query"], &query, hints).await?;
+            let answer = api.ask(&["chat", "query"], &query, hints).await?;
             let chats = answer["data"].as_array().map_or(&[][..], Vec::as_slice);
             let found = chats.iter().filter_map(|chat| chat["guid"].as_str());
             if let Some(guid) = found.into_iter().find(|guid| target::is_chat_of(guid, address)) {

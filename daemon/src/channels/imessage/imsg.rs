@@ -20,10 +20,10 @@ use std::{
 use serde_json::{Value, json};
 
 use super::{
-    answer::{SendStatus, send_status},
+    answer::{CallError, SendStatus, send_status, short},
     program::{Program, Run},
     request::{ProgramFile, ProgramRequest},
-    rpc::{CallError, INVALID_PARAMS, NO_METHOD, Session, short},
+    rpc::{INVALID_PARAMS, NO_METHOD, Session},
 };
 use crate::{
     channels::{

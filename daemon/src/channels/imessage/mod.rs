@@ -5,9 +5,10 @@
 //!
 //! - `target`: addresses; `request`: what a message becomes for either;
 //! - `caf`: a voice note as Messages plays it;
-//! - `bluebubbles` and `chats`: the server; `imsg`, `rpc` and `program`: the program, here or by ssh.
+//! - `bluebubbles`, `chats` and `api`: the server; `imsg`, `rpc` and `program`: the program, here or by ssh.
 
 pub(super) mod answer;
+mod api;
 mod bluebubbles;
 pub mod caf;
 mod chats;
@@ -133,6 +134,10 @@ impl Adapter for IMessage {
             Bridge::Server { .. } | Bridge::Program { remote: false, .. } => &PLAIN,
             Bridge::Program { remote: true, .. } => &REMOTE,
         }
+    }
+
+    fn flavour(&self) -> crate::render::Flavour {
+        profile::FORMAT.flavour
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {

@@ -15,7 +15,10 @@ use tokio::{
     time::Instant,
 };
 
-use super::program::{MAX_SAID, MAX_WRITTEN, Program, read};
+use super::{
+    answer::{self, CallError, short},
+    program::{MAX_SAID, MAX_WRITTEN, Program, read},
+};
 use crate::{
     channels::Failure,
     lines::{self, Line},
@@ -28,19 +31,6 @@ pub(super) const NO_METHOD: i64 = -32601;
 pub(super) const INVALID_PARAMS: i64 = -32602;
 /// What it may write beside an answer that is waited for, in bytes.
 const MAX_BESIDE: u64 = 64 * 1024;
-/// The longest words that are passed on, in characters.
-const MAX_WORDS: usize = 300;
-
-/// Why a call has no result.
-#[derive(Debug)]
-pub(in crate::channels) enum CallError {
-    /// It was refused: its number, its words, and what else is known.
-    Refused { code: i64, words: String, data: Value },
-    /// The answer is longer than is read.
-    TooLong,
-    /// The program ended or said nothing.
-    Gone(String),
-}
 
 /// A running `imsg rpc`.
 pub(super) struct Session {
@@ -120,7 +110,7 @@ impl Session {
             if passed_over > MAX_BESIDE + MAX_WRITTEN {
                 return Err(CallError::Gone("imsg writes without an end".into()));
             }
-            if let Some(answer) = super::answer::line(&line, id) {
+            if let Some(answer) = answer::line(&line, id) {
                 return answer;
             }
         }
@@ -135,20 +125,4 @@ impl Session {
         let ended = self.running.ended().await.map(|status| status.to_string()).unwrap_or_default();
         short(&format!("it ended with {ended} {}", said.trim()))
     }
-}
-
-impl CallError {
-    /// In words.
-    pub(super) fn words(&self) -> String {
-        match self {
-            Self::Refused { code, words, .. } => format!("imsg said {code}, {words}"),
-            Self::TooLong => "imsg's answer is too long".into(),
-            Self::Gone(why) => why.clone(),
-        }
-    }
-}
-
-/// On one line, bounded.
-pub(super) fn short(said: &str) -> String {
-    said.trim().replace(char::is_control, " ").chars().take(MAX_WORDS).collect()
 }

@@ -1,14 +1,11 @@
 //! The profile of the hub's own inbox: keys of the configuration, capabilities, format and limits.
 
-use gatepost_chunk::Unit;
-
 use crate::{
     channels::{
         Capabilities, FileForm, FileRules,
-        formats::{Format, ToolResults},
+        formats::{Format, PLAIN, ToolResults},
         limits::Limits,
     },
-    render::{Flavour, Markup, Tables},
     settings::{Key, example},
 };
 
@@ -35,7 +32,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
 /// The hub's own inbox, for people at a terminal.
 pub(in crate::channels) const FORMAT: Format = Format {
     channel: "local",
-    flavour: Flavour { markup: Markup::Plain, limit: None, unit: Unit::CodePoints, tables: Tables::Code },
+    flavour: PLAIN,
     caption_limit: None,
     tool_results: ToolResults::Plain,
     guide: "- Write Markdown; people read it as tidy plain text.\n\

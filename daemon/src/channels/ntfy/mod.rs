@@ -126,6 +126,10 @@ impl Adapter for Ntfy {
         &CAPABILITIES
     }
 
+    fn flavour(&self) -> crate::render::Flavour {
+        profile::FORMAT.flavour
+    }
+
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         super::plain_name(&CAPABILITIES, address, "-_")
     }

@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::{
     answer::{refusal, verdict},
+    bounds::{MAX_PICTURE, PICTURES, too_long},
     consent,
     request::Request,
     token_verification::Believer,
@@ -35,15 +36,6 @@ use crate::{
 
 /// What a token is for: <https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-authentication>.
 const SCOPE: &str = "https://api.botframework.com/.default";
-
-/// Pictures that Teams shows
-/// (<https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#use-picture-messages>).
-pub(super) const PICTURES: &[&str] = &["image/png", "image/jpeg", "image/gif"];
-/// The largest that is put into a request, in bytes.
-pub(super) const MAX_PICTURE: u64 = 1_000_000;
-
-/// The longest that a message may be, in bytes, its pictures aside: a workflow takes 28 KB, a bot more.
-const MAX_BODY: usize = 25_000;
 
 /// "Message doesn't exist or it has been deleted"
 /// (<https://learn.microsoft.com/microsoftteams/platform/bots/build-conversational-capability#status-codes-from-bot-conversational-apis>).
@@ -373,16 +365,6 @@ fn segments(conversation: &str, id: Option<&str>) -> Vec<String> {
 /// Fails if a message is longer than Teams takes, pictures aside.
 fn bounded(message: &Map<String, Value>) -> Result<(), Failure> {
     too_long(message).map_or(Ok(()), |why| Err(Failure::Permanent(why)))
-}
-
-/// Why a message is longer than Teams takes, if it is: pictures are in it by their names yet.
-pub(super) fn too_long(message: &Map<String, Value>) -> Option<String> {
-    let size = json!(message).to_string().len();
-    (size > MAX_BODY).then(|| {
-        format!(
-            "the message has {size} bytes with all that goes along, and Teams takes {MAX_BODY}: send less of a card"
-        )
-    })
 }
 
 /// Puts the picture into an activity that names one by its hash.

@@ -10,6 +10,7 @@
 //! over once they accept ([`transfer`]), which Teams tells by the hub's HTTP interface, where it must be [`believed`].
 
 pub(super) mod answer;
+mod bounds;
 mod cards;
 mod client;
 mod consent;
@@ -150,6 +151,10 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
 impl Adapter for Teams {
     fn capabilities(&self) -> &'static Capabilities {
         if self.client.is_webhook() { &WEBHOOK } else { &BOT }
+    }
+
+    fn flavour(&self) -> crate::render::Flavour {
+        profile::FORMAT.flavour
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {

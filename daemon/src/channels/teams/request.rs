@@ -4,9 +4,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{
-    cards,
-    client::{self, MAX_PICTURE, PICTURES},
-    consent, target,
+    bounds::{MAX_PICTURE, PICTURES, too_long},
+    cards, consent, target,
 };
 use crate::{
     channels::{OperationRequest, OutgoingPart, Refused, sender::members},
@@ -71,8 +70,8 @@ impl Request {
     /// What is too long in it for Teams.
     pub(super) fn unfit(&self) -> Option<String> {
         match self {
-            Self::Send { activity, .. } | Self::Update { activity, .. } => client::too_long(activity),
-            Self::Post { message } => client::too_long(message),
+            Self::Send { activity, .. } | Self::Update { activity, .. } => too_long(activity),
+            Self::Post { message } => too_long(message),
             Self::Offer { .. } | Self::Delete { .. } => None,
         }
     }

@@ -121,6 +121,10 @@ impl Adapter for Telegram {
         &CAPABILITIES
     }
 
+    fn flavour(&self) -> crate::render::Flavour {
+        profile::FORMAT.flavour
+    }
+
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 
 use super::{
     Template,
-    request::NO_MESSAGE,
-    target::{MessageId, is_user},
+    evolution::ByEvolution,
+    target::{MessageId, NO_MESSAGE, is_user},
 };
 use crate::{
     channels::{OperationRequest, OutgoingPart, Refused, envelope::Fallback, twice},
@@ -62,7 +62,7 @@ pub(super) struct Request {
     pub(super) outside_window: Fallback<Value>,
     /// The same by the Evolution API, if the Cloud API turns out not to be ready.
     #[serde(default, skip_serializing_if = "Fallback::is_none")]
-    pub(super) otherwise: Fallback<Box<super::request::Request>>,
+    pub(super) otherwise: Fallback<ByEvolution>,
 }
 
 impl Request {

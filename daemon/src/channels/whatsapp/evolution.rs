@@ -6,10 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::{
-    request::NO_MESSAGE,
-    target::{MessageId, jid},
-};
+use super::target::{MessageId, NO_MESSAGE, jid};
 use crate::{
     channels::{OperationRequest, OutgoingPart, Refused},
     message::{attachment::Attachment, operation::Operation},
@@ -77,6 +74,23 @@ pub(super) struct Request {
     /// The method, if it is not `POST`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) method: Option<String>,
+}
+
+/// A request that is planned for when the Cloud API is not ready, as it is stored in that API's own request: its way is written
+/// down, as in every request of an account.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "way", rename_all = "lowercase")]
+pub(super) enum ByEvolution {
+    /// By the Evolution API: there is no other second way.
+    Evolution(Request),
+}
+
+impl ByEvolution {
+    /// The request itself.
+    pub(super) fn request(&self) -> &Request {
+        let Self::Evolution(request) = self;
+        request
+    }
 }
 
 impl Request {

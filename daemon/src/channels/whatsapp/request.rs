@@ -7,17 +7,14 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Route, Template, cloud, evolution,
-    target::{MessageId, is_user},
+    Route, Template, cloud,
+    evolution::{self, ByEvolution},
+    target::{MessageId, NO_MESSAGE, is_user},
 };
 use crate::{
     channels::{OperationRequest, OutgoingPart, Refused, envelope::Fallback},
     message::operation::Operation,
 };
-
-/// A message whose id cannot be read.
-pub(super) const NO_MESSAGE: &str =
-    "there is no such message: write its id, or number/id for one that somebody else wrote";
 
 /// A request by one of the ways.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -34,7 +31,7 @@ impl Request {
     pub(super) fn by_evolution(&self) -> Option<&evolution::Request> {
         match self {
             Self::Evolution(request) => Some(request),
-            Self::Cloud(cloud::Request { otherwise, .. }) => otherwise.get()?.by_evolution(),
+            Self::Cloud(cloud::Request { otherwise, .. }) => otherwise.get().map(|planned| planned.request()),
         }
     }
 }
@@ -91,7 +88,7 @@ pub(super) fn compose(
                 && ways.evolution
                 && let Ok(otherwise) = evolution::compose(outgoing, previews)
             {
-                request.otherwise = Fallback::planned(Box::new(Request::Evolution(otherwise)));
+                request.otherwise = Fallback::planned(ByEvolution::Evolution(otherwise));
             }
             Ok(Request::Cloud(request))
         }

@@ -16,6 +16,10 @@ pub(super) const GROUP_HINT: &str =
 /// The same where both ways are there.
 pub(super) const EVERY_HINT: &str = "a number with its country's code, such as +4915112345678, a group such as 120363012345678901@g.us, or a business-scoped user id such as US.13491208655302741918";
 
+/// Why a message whose id cannot be read is not there.
+pub(super) const NO_MESSAGE: &str =
+    "there is no such message: write its id, or number/id for one that somebody else wrote";
+
 /// What stands behind the country's code in a business-scoped user id, in characters ("up to 128 alphanumeric characters":
 /// <https://developers.facebook.com/documentation/business-messaging/whatsapp/business-scoped-user-ids>).
 const MAX_USER_ID: usize = 128;

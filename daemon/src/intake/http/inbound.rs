@@ -13,7 +13,7 @@ use super::{Endpoint, problem::Refused};
 use crate::{
     admission::submit::no_room,
     agents::Role,
-    channels::formats,
+    channels::registry,
     intake::{message_service, views::time},
     message::{
         refusal::{Code, NO_ACCOUNT, Refusal},
@@ -84,7 +84,7 @@ pub(super) async fn receive(State(endpoint): State<Endpoint>, request: Request) 
             let mut inbound = checked(&pipeline, report)?;
             let Inbound { channel, account, peer, .. } = &inbound;
             inbound.peer = pipeline.identity_of(channel, account, peer).await?;
-            let format = formats::tool_result_format(&inbound.channel);
+            let format = registry::tool_result_format(&inbound.channel);
             let room = endpoint.0.store.space().look();
             if !room.accepts() {
                 return Err(no_room(Full::Disk(room)));

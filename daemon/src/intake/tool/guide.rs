@@ -4,7 +4,7 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use crate::{
-    channels::{formats::format, registry::NAMES},
+    channels::registry::{NAMES, format},
     message::refusal::{Code, Refusal},
     pipeline::Pipeline,
 };

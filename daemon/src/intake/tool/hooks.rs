@@ -9,10 +9,7 @@ use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Map, Value, json};
 
 use crate::{
-    channels::{
-        formats::{Format, format},
-        guide::written,
-    },
+    channels::{formats::Format, guide::written, registry::format},
     hooks::{Hook, HookError, Shared, Transport, guide},
     message::refusal::{Code, Refusal},
     pipeline::Pipeline,

@@ -33,7 +33,7 @@ use super::{
 use crate::{
     admission::submit::Idempotency,
     agents::Caller,
-    channels::formats::{self, ToolResults},
+    channels::{formats::ToolResults, registry},
     message::{
         TOOLS,
         parameters::LONGEST_WAIT,
@@ -107,7 +107,7 @@ impl Tools<'_> {
             Some(context) => Some(self.pipeline.origin(agent, context).await?),
             None => None,
         };
-        let format = origin.as_ref().map(|origin| formats::tool_result_format(&origin.place.channel));
+        let format = origin.as_ref().map(|origin| registry::tool_result_format(&origin.place.channel));
         Ok((describe::all(&self.pipeline, self.caller, origin.as_ref()), format))
     }
 

@@ -1,5 +1,5 @@
 //! How fast requests leave: token buckets per conversation, account and platform, filled at the rates of
-//! [`limits`], and what platforms have said themselves ([`discovered_limits`]).
+//! [`limits`](crate::channels::limits), and what platforms have said themselves ([`discovered_limits`]).
 //!
 //! A bucket that is full again is forgotten: a conversation in which nothing happens costs nothing. A new process begins with one
 //! token a bucket, as if it had just sent all the others: a burst, a crash, a restart and a bigger burst were one and the
@@ -14,7 +14,10 @@ use std::{
 };
 
 use crate::{
-    channels::limits::{self, Allowance, Limits, Scope},
+    channels::{
+        limits::{Allowance, Limits, Scope},
+        registry,
+    },
     outbox::row::Lane,
     rate_limit::bucket::{Bucket, Rate},
 };
@@ -48,7 +51,7 @@ pub(crate) const BRIEF: Duration = Duration::from_secs(10);
 
 impl Default for RateLimiter {
     fn default() -> Self {
-        Self::with(limits::of)
+        Self::with(registry::limits)
     }
 }
 

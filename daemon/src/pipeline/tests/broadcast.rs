@@ -38,7 +38,7 @@ async fn a_text_to_many_conversations_is_rendered_once_for_each_way_in_which_it_
 #[tokio::test]
 async fn what_differs_is_rendered_for_itself() {
     let renderings = Renderings::default();
-    let flavour = crate::channels::formats::LOCAL.flavour;
+    let flavour = crate::channels::formats::PLAIN;
     let mut shown = vec![];
     for (text, prefix, limit) in [
         ("*A*", None, None),

@@ -100,7 +100,7 @@ impl Adapter for Platform {
     }
 
     fn flavour(&self) -> Flavour {
-        Flavour { limit: Some(100), ..formats::LOCAL.flavour }
+        Flavour { limit: Some(100), ..formats::PLAIN }
     }
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {

@@ -9,7 +9,7 @@ use super::{
 use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
-        Adapter, Failure, OutgoingPart, PartKey, formats,
+        Adapter, Failure, OutgoingPart, PartKey, registry,
         testing::{
             http::Reply,
             sample::{key, op, outgoing, part},
@@ -184,7 +184,7 @@ async fn a_file_goes_along_and_nothing_goes_without_it() {
         let stage = Stage::set(script);
         let adapter = stage.open(contract);
         let (name, kind) = contract.file;
-        let format = formats::format(contract.channel);
+        let format = registry::format(contract.channel);
         let captions = format.is_none_or(|format| format.caption_limit != Some(0));
         let caption = part(if captions { "See" } else { "" });
         let file = [stage.stage(name, kind, b"the bytes of a file")];

@@ -3,8 +3,8 @@
 use super::{all, claims::nowhere};
 use crate::{
     channels::{
-        formats::format,
         guide::{HubFiles, written},
+        registry::format,
     },
     files::Bounds,
     message::{action::Action, parameters::PARAMETERS},

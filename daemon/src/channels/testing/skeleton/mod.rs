@@ -54,6 +54,10 @@ impl Adapter for Skeleton {
         &CAPABILITIES
     }
 
+    fn flavour(&self) -> crate::render::Flavour {
+        profile::FORMAT.flavour
+    }
+
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         plain_name(&CAPABILITIES, address, "-_")
     }

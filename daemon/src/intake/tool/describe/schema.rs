@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::{Reach, accounts, channels};
 use crate::{
     admission::plan,
-    channels::{Capabilities, formats},
+    channels::{Capabilities, registry},
     message::{
         action::Action,
         parameters::{PARAMETERS, Parameter},
@@ -151,7 +151,7 @@ fn property(parameter: &Parameter, actions: &[Action], reach: &[Reach]) -> Value
             }
         }
         "message" => {
-            let limit = |channel| Some(format!("{channel} {}", formats::format(channel)?.flavour.limit?));
+            let limit = |channel| Some(format!("{channel} {}", registry::format(channel)?.flavour.limit?));
             let limits: Vec<String> = channels(reach).into_iter().filter_map(limit).collect();
             if !limits.is_empty() {
                 about = format!("{about} Longer ones arrive in parts: {}.", limits.join(", "));

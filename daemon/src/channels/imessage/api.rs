@@ -1,0 +1,66 @@
+//! Requests to a BlueBubbles server, and what a refusal means: what sends and what looks for chats share it.
+//!
+//! The password is in every address, which is why nothing of an address is ever told.
+
+use std::time::Duration;
+
+use reqwest::{RequestBuilder, Url};
+use serde_json::Value;
+
+use super::answer::verdict;
+use crate::channels::{
+    Failure, RateHints,
+    kit::http::{Answer, Http, base::Base, token::Token},
+};
+
+/// For a request that only reads.
+pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A server's REST interface.
+pub(super) struct Api {
+    pub(super) http: Http,
+    url: Base,
+}
+
+impl Api {
+    /// That of the server at `url`.
+    pub(super) fn new(http: reqwest::Client, url: Base, password: impl Into<Token>) -> Self {
+        Self { http: Http::new(http, "BlueBubbles", password), url }
+    }
+
+    /// Asks for something that changes nothing.
+    pub(super) async fn ask(
+        &self,
+        path: &[&str],
+        query: &Value,
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
+        self.post(path, |request| request.json(query), READ_TIMEOUT, hints).await
+    }
+
+    /// Posts to a path; the answer, if the server says yes.
+    pub(super) async fn post(
+        &self,
+        path: &[&str],
+        dress: impl FnOnce(RequestBuilder) -> RequestBuilder,
+        longest: Duration,
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
+        let request = dress(self.http.client.post(self.at(path)));
+        let answer = self.http.ask_within(request, longest, hints).await?;
+        if answer.status.is_success() { Ok(answer.body) } else { Err(self.classify(&answer, hints)) }
+    }
+
+    /// With the password in its query, as the server wants it.
+    pub(super) fn at(&self, path: &[&str]) -> Url {
+        let path: Vec<&str> = ["api", "v1"].iter().chain(path).copied().collect();
+        let mut url = self.url.at(&path);
+        url.query_pairs_mut().append_pair("password", self.http.token().expose());
+        url
+    }
+
+    /// What an answer that says no means.
+    pub(super) fn classify(&self, answer: &Answer, hints: &mut RateHints) -> Failure {
+        self.http.settle(verdict(&self.http.reader(), answer), hints)
+    }
+}
