@@ -45,7 +45,7 @@ pub enum ProgramError {
         /// How it ended.
         status: ExitStatus,
         /// What it said on its standard error: for the log, for it may repeat what it was given.
-        said: String,
+        stderr: String,
     },
 }
 
@@ -90,12 +90,12 @@ struct Chain {
     running: Vec<Running>,
     stdin: Option<ChildStdin>,
     stdout: Option<ChildStdout>,
-    said: Vec<Option<ChildStderr>>,
+    stderr: Vec<Option<ChildStderr>>,
 }
 
 impl Chain {
     fn start(programs: &[Program], environment: &[(&str, &str)]) -> io::Result<Self> {
-        let mut chain = Self { running: Vec::new(), stdin: None, stdout: None, said: Vec::new() };
+        let mut chain = Self { running: Vec::new(), stdin: None, stdout: None, stderr: Vec::new() };
         for program in programs {
             let mut command = Command::new(&program.path);
             command.args(&program.arguments).env_clear().envs(environment.iter().copied());
@@ -111,7 +111,7 @@ impl Chain {
             let (stdin, stdout, stderr) = running.pipes();
             chain.stdin = chain.stdin.or(stdin);
             chain.stdout = stdout;
-            chain.said.push(stderr);
+            chain.stderr.push(stderr);
             chain.running.push(running);
         }
         Ok(chain)
@@ -136,14 +136,14 @@ pub async fn run(
             let _ = stdin.write_all(input).await;
         }
     };
-    let said = futures_util::future::join_all(chain.said.drain(..).map(beginning));
-    let ((), written, said) = tokio::join!(write, at_most(stdout, most.saturating_add(1)), said);
+    let stderr = futures_util::future::join_all(chain.stderr.drain(..).map(beginning));
+    let ((), written, stderr) = tokio::join!(write, at_most(stdout, most.saturating_add(1)), stderr);
     let written = written?;
     if written.len() > most {
         return Err(ProgramError::Long(most));
     }
     let mut failed: Option<ProgramError> = None;
-    for ((running, program), said) in chain.running.iter_mut().zip(programs).zip(said) {
+    for ((running, program), stderr) in chain.running.iter_mut().zip(programs).zip(stderr) {
         let status = running.ended().await?;
         // One that lost whom it wrote to is not the one that failed.
         let first = match &failed {
@@ -152,8 +152,8 @@ pub async fn run(
         };
         if !status.success() && first {
             let program = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let said = String::from_utf8_lossy(&said?).trim().to_owned();
-            failed = Some(ProgramError::Failed { program, status, said });
+            let stderr = String::from_utf8_lossy(&stderr?).trim().to_owned();
+            failed = Some(ProgramError::Failed { program, status, stderr });
         }
     }
     match failed {
@@ -224,7 +224,7 @@ mod tests {
     #[tokio::test]
     async fn a_program_that_fails_or_says_too_much_has_no_answer() {
         let failed = |error: ProgramError| match error {
-            ProgramError::Failed { status, said, .. } => (status.code(), said),
+            ProgramError::Failed { status, stderr, .. } => (status.code(), stderr),
             other => panic!("{other}"),
         };
         let three = chain(&["echo ok; echo no >&2; exit 3"]).await.unwrap_err();

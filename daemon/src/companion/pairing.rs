@@ -57,8 +57,10 @@ pub(super) struct Window {
     until: Instant,
     faults: u32,
     out: VecDeque<(Attempt, Vec<u8>)>,
-    asked: Option<Reply<Shown>>,
-    answered: Option<Reply<Device>>,
+    /// Who waits for the number to compare.
+    number_reply: Option<Reply<Shown>>,
+    /// Who waits for the outcome.
+    outcome_reply: Option<Reply<Device>>,
 }
 
 impl Window {
@@ -69,7 +71,7 @@ impl Window {
         (hub, secret): (PublicKey, SealSecret),
         programs: bool,
         logins: bool,
-        asked: Reply<Shown>,
+        number_reply: Reply<Shown>,
     ) -> Self {
         Self {
             hub,
@@ -81,8 +83,8 @@ impl Window {
             until: now + WAIT,
             faults: 0,
             out: VecDeque::new(),
-            asked: Some(asked),
-            answered: None,
+            number_reply: Some(number_reply),
+            outcome_reply: None,
         }
     }
 
@@ -170,7 +172,7 @@ impl Window {
             Stage::Agreed { attempt, agreed } => {
                 let shown = Shown { code: agreed.code, device: agreed.sign, program };
                 self.stage = Stage::Shown { attempt, agreed, program };
-                if self.asked.take().is_none_or(|reply| reply.send(Ok(shown)).is_err()) {
+                if self.number_reply.take().is_none_or(|reply| reply.send(Ok(shown)).is_err()) {
                     // The caller has gone: nobody can compare numbers.
                     self.end(PairError::Late);
                 }
@@ -193,7 +195,7 @@ impl Window {
     }
 
     /// The person at the hub says that the numbers are the same: gives the device its login, under this name.
-    pub(super) fn give(&mut self, now: Instant, name: String, answered: Reply<Device>) {
+    pub(super) fn give(&mut self, now: Instant, name: String, outcome_reply: Reply<Device>) {
         match std::mem::replace(&mut self.stage, Stage::Over) {
             Stage::Shown { attempt, agreed, program } => {
                 let short = "a login is short";
@@ -214,20 +216,20 @@ impl Window {
                     version: VERSION,
                 };
                 self.stage = Stage::Given { attempt, agreed, device, login, again: now };
-                self.answered = Some(answered);
+                self.outcome_reply = Some(outcome_reply);
                 self.tick(now);
             }
             other => {
                 self.stage = other;
                 // The caller may have gone.
-                let _ = answered.send(Err(PairError::Unknown));
+                let _ = outcome_reply.send(Err(PairError::Unknown));
             }
         }
     }
 
     /// Sets the caller that waits for the outcome.
-    pub(super) fn answer(&mut self, answered: Reply<Device>) {
-        self.answered = Some(answered);
+    pub(super) fn answer(&mut self, outcome_reply: Reply<Device>) {
+        self.outcome_reply = Some(outcome_reply);
     }
 
     /// Takes the result of registering the device.
@@ -236,8 +238,8 @@ impl Window {
             Ok(device) => {
                 self.tell(&FromHub::Done);
                 self.stage = Stage::Over;
-                if let Some(answered) = self.answered.take() {
-                    let _ = answered.send(Ok(device));
+                if let Some(outcome_reply) = self.outcome_reply.take() {
+                    let _ = outcome_reply.send(Ok(device));
                 }
             }
             Err(error) => self.end(error.into()),
@@ -251,8 +253,8 @@ impl Window {
         self.tell(&FromHub::Declined);
         self.stage = Stage::Over;
         // The caller may have gone.
-        match (self.answered.take(), self.asked.take()) {
-            (Some(answered), _) => drop(answered.send(Err(why))),
+        match (self.outcome_reply.take(), self.number_reply.take()) {
+            (Some(outcome_reply), _) => drop(outcome_reply.send(Err(why))),
             (None, Some(reply)) => drop(reply.send(Err(why))),
             (None, None) => {}
         }
@@ -260,17 +262,17 @@ impl Window {
 
     /// Returns when the caller that waits for this window has closed its connection; never while no caller waits.
     pub(super) async fn left(&mut self) {
-        match (&mut self.asked, &mut self.answered) {
+        match (&mut self.number_reply, &mut self.outcome_reply) {
             (Some(reply), _) => reply.closed().await,
-            (None, Some(answered)) => answered.closed().await,
+            (None, Some(outcome_reply)) => outcome_reply.closed().await,
             (None, None) => std::future::pending().await,
         }
     }
 
     /// Lets time pass. Call it when [`Window::next_tick`] says, and when [`Window::left`] returns.
     pub(super) fn tick(&mut self, now: Instant) {
-        let left = self.asked.as_ref().is_some_and(Reply::is_closed)
-            || self.answered.as_ref().is_some_and(Reply::is_closed);
+        let left = self.number_reply.as_ref().is_some_and(Reply::is_closed)
+            || self.outcome_reply.as_ref().is_some_and(Reply::is_closed);
         if left && !self.is_over() {
             return self.end(PairError::Left);
         }

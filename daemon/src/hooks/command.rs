@@ -14,8 +14,8 @@ pub(super) async fn run(
     written.map_err(|error| match error {
         ProgramError::Run(error) => HookError::Run(error),
         ProgramError::Long(_) => HookError::Long,
-        ProgramError::Failed { status, said, .. } => {
-            tracing::warn!(hook = name, %status, said, "a hook did not do well");
+        ProgramError::Failed { status, stderr, .. } => {
+            tracing::warn!(hook = name, %status, stderr, "a hook did not do well");
             HookError::Failed(status.to_string())
         }
     })

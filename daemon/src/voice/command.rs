@@ -58,8 +58,8 @@ fn runs(path: &impl AsRef<Path>) -> bool {
 /// The recording that `programs` make of `words`.
 pub(super) async fn speak(programs: &[Program], words: &str) -> Result<Vec<u8>, VoiceError> {
     program::run(programs, &[], words.as_bytes(), MAX_RECORDING).await.map_err(|error| {
-        if let ProgramError::Failed { program, said, .. } = &error {
-            tracing::warn!(program, said, "a voice did not do well");
+        if let ProgramError::Failed { program, stderr, .. } = &error {
+            tracing::warn!(program, stderr, "a voice did not do well");
         }
         match error {
             ProgramError::Long(_) => VoiceError::Large,

@@ -107,7 +107,7 @@ struct Read {
     /// The blocks that say something.
     blocks: Vec<Block>,
     /// The bare text, if it says something.
-    said: Option<String>,
+    bare_text: Option<String>,
     /// The words to be spoken.
     words: Option<String>,
 }
@@ -116,15 +116,15 @@ impl Read {
     fn of(response: &Response, options: &SendOptions) -> Self {
         let parsed = blocks::parse(&response.text);
         let block = |block: &Block| {
-            let text = quiet::said(&block.text, &options.quiet)?;
+            let text = quiet::without_tokens(&block.text, &options.quiet)?;
             Some(Block { to: block.to.clone(), text })
         };
         // Past the bound none is sent.
         let blocks = parsed.blocks.iter().take(blocks::MOST).filter_map(block).collect();
-        let said = quiet::said(&parsed.bare, &options.quiet);
-        let sent = said.as_deref().filter(|_| !parsed.is_scratch(options));
+        let bare_text = quiet::without_tokens(&parsed.bare, &options.quiet);
+        let sent = bare_text.as_deref().filter(|_| !parsed.is_scratch(options));
         let words = speech::words(response, sent, &options.quiet);
-        Self { parsed, blocks, said, words }
+        Self { parsed, blocks, bare_text, words }
     }
 }
 
@@ -170,7 +170,7 @@ impl Reply<'_> {
         }
         let options = self.pipeline.options(self.caller.agent());
         let bytes = response.text.len() + response.voice_text.len();
-        let Read { parsed, blocks, said, words } =
+        let Read { parsed, blocks, bare_text, words } =
             blocking::run(bytes, || Read::of(&response, &options)).await;
         if parsed.blocks.len() > blocks::MOST {
             let error = format!("the text has more than {} message blocks", blocks::MOST);
@@ -181,19 +181,20 @@ impl Reply<'_> {
         for Block { to, text } in blocks {
             calls.push(self.addressed(&to, text, &turn.context, &origin).await);
         }
-        if scratch && said.is_some() {
+        if scratch && bare_text.is_some() {
             tracing::info!(agent = self.caller.agent(), scratchpad = parsed.bare, "bare text is not sent");
         }
-        let (said, dropped) = if scratch { (None, said) } else { (said, None) };
+        let (text, dropped) = if scratch { (None, bare_text) } else { (bare_text, None) };
         let mut sent = Vec::with_capacity(calls.len() + 1);
         for call in calls {
             sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));
         }
         let mut unspoken = None;
         if !parsed.broken {
-            let said = Said { text: said.as_deref(), words: words.as_deref(), context: &turn.context };
+            let message =
+                OwnMessage { text: text.as_deref(), words: words.as_deref(), context: &turn.context };
             let own;
-            (own, unspoken) = self.say(said, &response.attachments).await;
+            (own, unspoken) = self.say(message, &response.attachments).await;
             sent.extend(own);
         }
         let ok = sent.iter().all(|answer| answer["ok"] == true) && !parsed.broken;
@@ -214,24 +215,25 @@ impl Reply<'_> {
     ///
     /// All of it is one message. If that is refused, the words go without the files, and each file by itself: a wrong file takes
     /// neither the words nor the other files with it.
-    async fn say(&self, said: Said<'_>, files: &[Value]) -> (Vec<Value>, Option<String>) {
-        let (whole, unspoken) = self.speak(said, files).await;
+    async fn say(&self, message: OwnMessage<'_>, files: &[Value]) -> (Vec<Value>, Option<String>) {
+        let (whole, unspoken) = self.speak(message, files).await;
         let (call, refusal) = match whole {
             None => return (Vec::new(), None),
             Some(Ok(receipt)) => return (vec![receipt], unspoken),
             Some(Err(refused)) => *refused,
         };
-        if files.is_empty() || (said.is_silent() && files.len() == 1) {
+        if files.is_empty() || (message.is_silent() && files.len() == 1) {
             return (vec![not_sent(&refusal, &call)], None);
         }
-        let (words, unspoken) = self.speak(said, &[]).await;
+        let (words, unspoken) = self.speak(message, &[]).await;
         // It is not a file that is wrong.
         if matches!(words, Some(Err(_))) {
             return (vec![not_sent(&refusal, &call)], None);
         }
         let mut sent: Vec<Value> = words.into_iter().filter_map(Result::ok).collect();
         for file in files {
-            let call = Said { text: None, words: None, ..said }.with(std::slice::from_ref(file), false);
+            let call =
+                OwnMessage { text: None, words: None, ..message }.with(std::slice::from_ref(file), false);
             sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));
         }
         (sent, unspoken)
@@ -239,19 +241,19 @@ impl Reply<'_> {
 
     /// Sends the words with these files: spoken if they are to be, else written; nothing if there are neither words nor files.
     /// Words to be spoken are words: a voice that cannot be had does not lose them.
-    async fn speak(&self, said: Said<'_>, files: &[Value]) -> (Option<Taken>, Option<String>) {
+    async fn speak(&self, message: OwnMessage<'_>, files: &[Value]) -> (Option<Taken>, Option<String>) {
         let mut unspoken = None;
-        if said.words.is_some() {
-            match self.send(&said.with(files, true)).await {
+        if message.words.is_some() {
+            match self.send(&message.with(files, true)).await {
                 Ok(receipt) => return (Some(Ok(receipt)), None),
                 // Nothing of it was taken: it goes without a voice.
                 Err(refusal) => unspoken = Some(refusal.error),
             }
         }
-        if said.is_silent() && files.is_empty() {
+        if message.is_silent() && files.is_empty() {
             return (None, None);
         }
-        let call = Said { text: said.text.or(said.words), ..said }.with(files, false);
+        let call = OwnMessage { text: message.text.or(message.words), ..message }.with(files, false);
         match self.send(&call).await {
             Ok(receipt) => (Some(Ok(receipt)), unspoken),
             Err(refusal) => (Some(Err(Box::new((call, refusal)))), None),
@@ -331,14 +333,14 @@ type Taken = Result<Value, Box<(Value, Refusal)>>;
 
 /// What a turn says in its own conversation.
 #[derive(Clone, Copy)]
-struct Said<'a> {
+struct OwnMessage<'a> {
     text: Option<&'a str>,
     /// To be spoken.
     words: Option<&'a str>,
     context: &'a str,
 }
 
-impl Said<'_> {
+impl OwnMessage<'_> {
     fn is_silent(self) -> bool {
         self.text.is_none() && self.words.is_none()
     }

@@ -8,7 +8,7 @@ const AROUND: &[char] = &['*', '_', '`', '~', '"', '\'', '.', '!'];
 
 /// The text without the tokens at its ends; nothing, where nothing is left. Takes time in proportion to the text: what is taken
 /// off is never looked at again.
-pub fn said(text: &str, tokens: &[String]) -> Option<String> {
+pub fn without_tokens(text: &str, tokens: &[String]) -> Option<String> {
     let mut rest = text.trim();
     let mut taken_off = false;
     while let Some(shorter) = tokens.iter().find_map(|token| without(rest, token)) {
@@ -39,7 +39,7 @@ mod tests {
     use super::*;
 
     fn spoken(text: &str) -> Option<String> {
-        said(text, &["NO_REPLY".to_owned(), "HEARTBEAT_OK".to_owned()])
+        without_tokens(text, &["NO_REPLY".to_owned(), "HEARTBEAT_OK".to_owned()])
     }
 
     #[test]
@@ -65,6 +65,6 @@ mod tests {
             assert_eq!(spoken(text).as_deref(), Some(text));
         }
         assert_eq!(spoken("!!!").as_deref(), Some("!!!"));
-        assert_eq!(said("NO_REPLY", &[]).as_deref(), Some("NO_REPLY"));
+        assert_eq!(without_tokens("NO_REPLY", &[]).as_deref(), Some("NO_REPLY"));
     }
 }

@@ -10,7 +10,7 @@ pub(super) fn words(response: &Response, text: Option<&str>, quiet: &[String]) -
     }
     match response.voice_text.trim() {
         "" => voice::words_of(text?),
-        words => quiet::said(&blocks::without_internal(words), quiet),
+        words => quiet::without_tokens(&blocks::without_internal(words), quiet),
     }
 }
 
@@ -18,10 +18,10 @@ pub(super) fn words(response: &Response, text: Option<&str>, quiet: &[String]) -
 mod tests {
     use super::*;
 
-    fn spoken(requested: bool, voice_text: &str, said: Option<&str>) -> Option<String> {
+    fn spoken(requested: bool, voice_text: &str, text: Option<&str>) -> Option<String> {
         let response =
             Response { voice_requested: requested, voice_text: voice_text.into(), ..Response::default() };
-        words(&response, said, &["NO_REPLY".to_owned()])
+        words(&response, text, &["NO_REPLY".to_owned()])
     }
 
     #[test]
