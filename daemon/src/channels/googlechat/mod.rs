@@ -209,10 +209,9 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+    fn documented_defaults_are_the_defaults() {
         let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
         let all: Settings = toml::from_str(&all).unwrap();
-        assert!(all.key.is_some() && all.webhook.is_some() && all.base_url == DEFAULT_BASE);
-        assert!(toml::from_str::<Settings>("url = 3").is_err());
+        assert_eq!(all.base_url, DEFAULT_BASE);
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{CAPABILITIES, Client, Settings, Signal, profile::KEYS};
+use super::{CAPABILITIES, Client, Signal};
 use crate::channels::testing::sample::AsJson as _;
 use crate::{
     channels::{
@@ -254,12 +254,4 @@ async fn a_poll_is_a_method_of_its_own_that_an_old_signal_cli_lacks() {
     assert_eq!(signal.composed_operation(&op(ANNA, &several, None)).unwrap()["params"]["noMulti"], false);
     let answering = OperationRequest { reply_to: Some("1700000000000"), ..op(ANNA, &operation, None) };
     assert!(signal.refusal(&signal.composed_operation(&answering).unwrap()).is_some());
-}
-
-#[test]
-fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
-    let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
-    let all: Settings = toml::from_str(&all).unwrap();
-    assert_eq!((all.url.as_str(), all.account.as_str()), ("http://127.0.0.1:8080", "+4915112345678"));
-    assert!(toml::from_str::<Settings>("url = \"h\"\naccount = \"a\"\nfiles = 3").is_err());
 }

@@ -281,14 +281,12 @@ mod tests {
     }
 
     #[test]
-    fn every_setting_is_documented_and_every_documented_key_is_a_setting() {
+    fn documented_defaults_are_the_defaults() {
         let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
         let all: Settings = toml::from_str(&all).unwrap();
         assert_eq!(
             (all.tenant, all.service_url, all.login_url, all.openid_url),
             (default_tenant(), default_service(), default_login(), default_openid())
         );
-        assert!(all.app_id.is_some() && all.secret.is_some() && all.webhook.is_some());
-        assert!(toml::from_str::<Settings>("url = 3").is_err());
     }
 }

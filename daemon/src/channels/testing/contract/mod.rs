@@ -8,6 +8,7 @@
 //! - [`stage`]: the platforms that stand on loopback;
 //! - `deliveries`: what becomes of a part, however its platform answers;
 //! - `secrets`: tokens that are refused, replaced, and in no error;
+//! - `settings`: the keys that are documented are those that are taken;
 //! - `claims`: what the capabilities say is what the adapter does;
 //! - `identities`: addresses that are one person or place are known to be that;
 //! - `spellings`: identities, and forms in which they are written, made at random;
@@ -22,6 +23,7 @@ pub(crate) mod identities;
 mod located;
 mod missing;
 mod secrets;
+mod settings;
 pub(crate) mod spellings;
 pub(in crate::channels) mod stage;
 

@@ -18,11 +18,11 @@ use super::{Age, Contract};
 use crate::{
     channels::{
         Adapter, PartKey,
-        account::Opening,
+        account::{OpenError, Opening},
         discord::{self, Step},
         email,
         hub_handle::{HubHandle, Unavailable},
-        registry,
+        registry::{self, Kind},
         testing::http::{Mock, Reply, http, nobody},
     },
     message::{
@@ -104,15 +104,18 @@ impl Stage {
     /// An account on it.
     pub(super) fn open(&self, contract: &Contract) -> Arc<dyn Adapter> {
         self.write_secret(contract, Age::Old);
-        let settings = (contract.settings)(self);
-        let opening = Opening {
-            account: "a",
-            settings: toml::from_str(&settings).unwrap(),
-            http: http(),
-            store: self.store.clone(),
-        };
+        let settings = toml::from_str(&(contract.settings)(self)).unwrap();
         let kind = registry::kind(contract.channel).unwrap();
-        (kind.open)(opening).unwrap_or_else(|error| panic!("{}: {error}", contract.name()))
+        self.open_with(kind, settings).unwrap_or_else(|error| panic!("{}: {error}", contract.name()))
+    }
+
+    /// An account with these settings.
+    pub(super) fn open_with(
+        &self,
+        kind: &Kind,
+        settings: toml::Table,
+    ) -> Result<Arc<dyn Adapter>, OpenError> {
+        (kind.open)(Opening { account: "a", settings, http: http(), store: self.store.clone() })
     }
 
     /// Lets an account keep its connection, where the platform is at its other end; until the set is dropped.
