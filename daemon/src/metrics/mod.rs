@@ -24,7 +24,7 @@ use crate::{
     message::state::State,
     outbox::{
         pauses::{Pause, Pauses},
-        row,
+        queries,
     },
     pipeline::current::Current,
     store::{Room, Space, StoreError, now_ms},
@@ -253,11 +253,11 @@ fn count(db: &Connection) -> Result<Counted, StoreError> {
     };
     let number = |sql: &str| -> Result<i64, StoreError> { Ok(db.query_row(sql, [], |row| row.get(0))?) };
     let oldest = |state: State| -> Result<Option<i64>, StoreError> {
-        Ok(db.prepare_cached(row::OLDEST)?.query_row([state], |row| row.get(0)).optional()?)
+        Ok(db.prepare_cached(queries::OLDEST)?.query_row([state], |row| row.get(0)).optional()?)
     };
     Ok(Counted {
         came: by_channel("SELECT channel, state, n FROM totals ORDER BY channel, state")?,
-        queue: by_channel(row::DEPTHS)?,
+        queue: by_channel(queries::DEPTHS)?,
         bytes: number("SELECT bytes FROM depth")?,
         oldest: [oldest(WAITING[0])?, oldest(WAITING[1])?],
         pauses: Pauses::read(db)?,

@@ -9,8 +9,9 @@ use super::{
     Outbox,
     bounds::{Bounds, Full},
     new_message::NewMessage,
+    queries,
     recent::Mark,
-    row::{self, MessageRow},
+    row::MessageRow,
     transition::{Change, NewPart, TransitionError},
 };
 use crate::{
@@ -221,7 +222,7 @@ fn before(
     if let Some(id) = other.query_row(params![agent, named, fingerprint], |row| row.get(0)).optional()? {
         return Err(AcceptError::KeyReused(id));
     }
-    let mut found = db.prepare_cached(row::BY_KEY)?;
+    let mut found = db.prepare_cached(queries::BY_KEY)?;
     let Some(before) = found.query_row(params![agent, key], MessageRow::read).optional()? else {
         return Ok(None);
     };

@@ -5,17 +5,17 @@
 //! row and, for an end that the agent must hear of, the notice to it. Failed, denied and
 //! expired messages keep their payload and their reason like all others, until their retention is over.
 //!
-//! - [`row`]: messages and parts as they lie in the database;
+//! - [`row`]: messages and parts as they lie in the database, and `queries`: what it is asked all the time;
 //! - [`accept`]: the write that precedes the answer, within [`bounds`], and not of what was taken a moment ago ([`recent`]);
 //! - [`transition`]: every later change;
 //! - [`located`]: where messages are, by what was sent and heard;
 //! - [`notices`]: what agents are told;
 //! - [`edits`]: messages that were edited, where an edit is a message of its own;
-//! - [`heard`]: what an account is told of its own messages that hears from its platform;
+//! - [`form_submissions`]: what an account is told of its own messages that hears from its platform;
 //! - [`outcome`]: what an operator says became of a part that is uncertain;
 //! - [`pauses`]: when platforms take something again;
 //! - [`restored`]: what a restored backup holds is not sent;
-//! - [`said`]: what arrived of what an agent has said;
+//! - [`transcript`]: what arrived of what an agent has said;
 //! - [`retention`]: how long ended messages are kept;
 //! - [`settled`]: what a clock that is set late makes of deadlines.
 
@@ -29,6 +29,7 @@ pub mod new_message;
 pub mod notices;
 pub mod outcome;
 pub mod pauses;
+pub(crate) mod queries;
 pub mod quoted;
 mod recent;
 pub mod reconcile;
@@ -191,7 +192,7 @@ impl Outbox {
     /// The message with this id.
     pub async fn find(&self, id: &str) -> Result<Option<MessageRow>, StoreError> {
         self.store
-            .look(|db| Ok(db.prepare_cached(row::BY_ID)?.query_row([id], MessageRow::read).optional()?))
+            .look(|db| Ok(db.prepare_cached(queries::BY_ID)?.query_row([id], MessageRow::read).optional()?))
     }
 
     /// The message in this row.
@@ -203,7 +204,7 @@ impl Outbox {
     pub async fn list(&self, filter: Filter) -> Result<Vec<MessageRow>, StoreError> {
         self.store
             .read(move |db| {
-                let sql = if filter.agent.is_some() { row::OF_AGENT } else { row::ALL };
+                let sql = if filter.agent.is_some() { queries::OF_AGENT } else { queries::ALL };
                 let mut rows = db.prepare(sql)?;
                 let rows = rows.query_map(
                     params![filter.agent, filter.state.map(State::word), filter.limit],
@@ -218,7 +219,7 @@ impl Outbox {
     pub async fn live_in_state(&self, state: State) -> Result<Vec<MessageRow>, StoreError> {
         self.store
             .read(move |db| {
-                let mut rows = db.prepare(row::LIVE_IN_STATE)?;
+                let mut rows = db.prepare(queries::LIVE_IN_STATE)?;
                 let rows = rows.query_map([state], MessageRow::read)?;
                 Ok(rows.collect::<Result<_, _>>()?)
             })
@@ -235,7 +236,7 @@ impl Outbox {
         self.store
             .read(move |db| {
                 let pauses = Pauses::read(db)?;
-                let mut rows = db.prepare_cached(row::HEADS)?;
+                let mut rows = db.prepare_cached(queries::HEADS)?;
                 let mut rows = rows.query([])?;
                 while let Some(row) = rows.next()? {
                     see(&mut visitor, &pauses, Head::read(row)?);
@@ -257,7 +258,7 @@ impl Outbox {
     ) -> Result<bool, StoreError> {
         self.store.look(|db| {
             let (mut lanes, mut held) = (HashSet::<Lane>::from_iter(lanes), false);
-            let mut of = db.prepare_cached(row::LANE_OF)?;
+            let mut of = db.prepare_cached(queries::LANE_OF)?;
             for seq in messages {
                 let found = of.query_row([seq], |row| Ok((Lane::read(row)?, row.get(3)?))).optional()?;
                 let Some((lane, state)) = found else { continue };
@@ -292,7 +293,7 @@ impl Outbox {
     pub async fn totals(&self) -> Result<Totals, StoreError> {
         let queued: i64 = self
             .store
-            .read(|db| Ok::<_, StoreError>(db.query_row(row::QUEUED, [], |row| row.get(0))?))
+            .read(|db| Ok::<_, StoreError>(db.query_row(queries::QUEUED, [], |row| row.get(0))?))
             .await?;
         let arrivals = *self.arrivals.lock().expect("counting does not panic");
         Ok(Totals { queued: u16::try_from(queued).unwrap_or(u16::MAX), arrivals })

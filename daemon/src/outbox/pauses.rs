@@ -11,7 +11,8 @@ use rusqlite::{Connection, Params, Transaction, params};
 
 use super::{
     Outbox,
-    row::{Lane, MessageRow, OTHERS},
+    queries::OTHERS,
+    row::{Lane, MessageRow},
 };
 use crate::{
     clock,

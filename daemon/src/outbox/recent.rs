@@ -18,10 +18,7 @@ use std::{
 use rusqlite::{Connection, OptionalExtension as _};
 use sha2::{Digest as _, Sha256};
 
-use super::{
-    new_message::NewMessage,
-    row::{self, MessageRow},
-};
+use super::{new_message::NewMessage, queries, row::MessageRow};
 use crate::{
     message::{attachment::Attachment, operation::Operation, state::State},
     store::StoreError,
@@ -66,7 +63,7 @@ impl Recent {
             return Ok(());
         }
         let mut asked = db.prepare("SELECT EXISTS (SELECT 1 FROM approvals WHERE message = ?)")?;
-        let mut rows = db.prepare(row::NEWEST)?;
+        let mut rows = db.prepare(queries::NEWEST)?;
         let rows = rows.query_map([MOST as i64], MessageRow::read)?;
         let mut found = Vec::new();
         for message in rows {
@@ -125,7 +122,7 @@ impl Mark {
         };
         let Some(seq) = seq else { return Ok(None) };
         // A transaction that came to nothing leaves a number here that another message may have now.
-        let first = db.prepare_cached(row::BY_SEQ)?.query_row([seq], MessageRow::read).optional()?;
+        let first = db.prepare_cached(queries::BY_SEQ)?.query_row([seq], MessageRow::read).optional()?;
         Ok(first.filter(|first| counts(first.state) && of_row(first) == payload).map(|first| first.seq))
     }
 

@@ -9,7 +9,8 @@ use serde_json::json;
 
 use super::{
     Outbox, outcome,
-    row::{LIVE, MessageRow},
+    queries::LIVE,
+    row::MessageRow,
     transition::{self, Change, TransitionError},
 };
 use crate::{

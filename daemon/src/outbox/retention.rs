@@ -7,7 +7,7 @@
 use rusqlite::{Transaction, params};
 use serde_json::json;
 
-use super::{Outbox, row};
+use super::{Outbox, queries};
 use crate::{
     audit::{self, Entry, checkpoint::Signer},
     clock, files,
@@ -103,7 +103,7 @@ impl Outbox {
 fn step(tx: &Transaction<'_>, purge: &Purge) -> Result<usize, StoreError> {
     let state = purge.state.map(State::word);
     let ended: Vec<(i64, String)> = tx
-        .prepare_cached(row::ENDED)?
+        .prepare_cached(queries::ENDED)?
         .query_map(params![purge.before, state, purge.id, STEP as i64], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
     for (seq, id) in &ended {

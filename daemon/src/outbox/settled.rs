@@ -6,7 +6,7 @@
 use rusqlite::params;
 use serde_json::json;
 
-use super::{Outbox, row::SHIFT};
+use super::{Outbox, queries::SHIFT};
 use crate::{
     audit::{self, Entry, Event},
     store::StoreError,

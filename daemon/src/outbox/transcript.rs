@@ -8,8 +8,8 @@ use rusqlite::params;
 use serde::Serialize;
 
 use super::{
-    Outbox,
-    row::{self, MessageRow, PartRow},
+    Outbox, queries,
+    row::{MessageRow, PartRow},
 };
 use crate::{
     clock::Time,
@@ -49,7 +49,7 @@ impl Outbox {
         let agent = agent.to_owned();
         self.store
             .read(move |db| {
-                let mut rows = db.prepare_cached(row::SAID)?;
+                let mut rows = db.prepare_cached(queries::SAID)?;
                 let rows = rows.query_map(params![agent, after, session, limit], |row| {
                     Ok((MessageRow::read(row)?, row.get("ended_seq")?))
                 })?;
