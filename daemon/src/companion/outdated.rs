@@ -15,8 +15,43 @@ const TEXT: &str = "The firmware of this companion is too old for its hub. No me
                     approved here, until it is updated: flash new firmware by cable, as firmware/README.md says. The \
                     pairing stays. Press Deny to close this card.";
 
+/// Whether the card was shown in a session, where it is shown once.
+#[derive(Debug, Default)]
+pub(super) enum Notice {
+    /// Not yet.
+    #[default]
+    Due,
+    /// It is shown.
+    Shown(Waiting),
+    /// It was read.
+    Read,
+}
+
+impl Notice {
+    /// Whether the card that is shown is this request.
+    pub(super) fn is(&self, request: RequestId) -> bool {
+        matches!(self, Self::Shown(card) if card.request == request)
+    }
+
+    /// It was read.
+    pub(super) fn read(&mut self) {
+        *self = Self::Read;
+    }
+
+    /// All that is offered to such firmware: the card, until it is read.
+    pub(super) fn waiting(&mut self, now_ms: i64) -> Vec<Waiting> {
+        if matches!(self, Self::Due) {
+            *self = Self::Shown(card(now_ms));
+        }
+        match self {
+            Self::Shown(card) => vec![card.clone()],
+            Self::Due | Self::Read => vec![],
+        }
+    }
+}
+
 /// The card. It waits for as long as a card can.
-pub(super) fn card(now_ms: i64) -> Waiting {
+fn card(now_ms: i64) -> Waiting {
     let request = RequestId(crate::random::bytes());
     let mut document = Document {
         request,

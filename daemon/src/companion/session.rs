@@ -5,9 +5,12 @@
 //! what it offered, until the companion fetches it.
 //!
 //! A session begins with the first frame that arrives in it. Nothing that was said before counts in it: all that waits is
-//! offered again. A companion that sends nonsense is answered with silence, and after [`MAX_FAULTS`] faults in a minute it
+//! offered again. A companion that sends nonsense is answered with silence, and after [`budget::MAX_FAULTS`] faults in a minute it
 //! is not listened to until that minute is over. Those are its own, for they were sealed. What somebody else says in its
-//! name ([`Fault`]) silences nobody, and is told [`MAX_FAULTS`] times a minute: it must not fill the audit.
+//! name ([`Fault`]) silences nobody, and is told [`budget::MAX_FAULTS`] times a minute: it must not fill the audit.
+
+mod budget;
+mod probe;
 
 use std::{
     collections::HashMap,
@@ -22,23 +25,19 @@ use gatepost_link::{
     session::{Ends, SessionHash},
 };
 
+#[cfg(test)]
+use self::budget::{MAX_FAULTS, MINUTE};
+use self::{budget::Budget, probe::Probe};
 use super::{
-    outdated,
+    outdated::Notice,
     sealed::{Fault, Heard, Sealed},
 };
 use crate::approval::{Waiting, firmware::is_outdated};
 
-/// Faults in a minute after which a companion is not listened to.
-pub const MAX_FAULTS: u32 = 20;
-/// After an offer or a withdrawal the companion is told how the hub is once more after so long, then after twice as long,
-/// until it fetches, at most [`PROBES`] times: a frame that was lost shows itself by the next one only.
-const PROBE_INTERVAL: Duration = Duration::from_millis(300);
-const PROBES: u32 = 3;
 /// A companion that says in a new session what it decided so shortly before has not heard that it counts.
 const REMEMBERED: Duration = Duration::from_secs(60);
 /// How the hub is is told when a figure has changed, and otherwise no more often than this: clocks drift.
 const TELL_INTERVAL: Duration = Duration::from_secs(45);
-const MINUTE: Duration = Duration::from_secs(60);
 /// Requests that a companion is offered at once; the others wait here.
 pub const MAX_OFFERED: usize = 8;
 
@@ -64,45 +63,6 @@ pub struct Session {
     consumed: Option<(Instant, RequestId)>,
     /// The card that stands for all messages in this session, where the firmware is too old for them.
     notice: Notice,
-}
-
-/// What a companion with older firmware is shown instead of messages, once in a session.
-#[derive(Debug, Default)]
-enum Notice {
-    #[default]
-    Due,
-    Shown(Waiting),
-    Read,
-}
-
-/// What was offered or withdrawn may not have arrived.
-#[derive(Debug, Clone, Copy)]
-struct Probe {
-    /// The offer whose fetching proves it; `None` for a withdrawal.
-    offer: Option<RequestId>,
-    at: Instant,
-    pause: Duration,
-    left: u32,
-}
-
-/// So many a minute.
-#[derive(Debug, Default)]
-struct Budget {
-    since: Option<Instant>,
-    spent: u32,
-}
-
-impl Budget {
-    fn is_left(&mut self, now: Instant) -> bool {
-        if self.since.is_none_or(|since| now.duration_since(since) >= MINUTE) {
-            *self = Self { since: Some(now), spent: 0 };
-        }
-        self.spent < MAX_FAULTS
-    }
-
-    fn spend(&mut self) {
-        self.spent = self.spent.saturating_add(1);
-    }
 }
 
 /// What a frame asks of the hub.
@@ -140,7 +100,7 @@ impl Session {
             unproven: false,
             probe: None,
             consumed: None,
-            notice: Notice::Due,
+            notice: Notice::default(),
         }
     }
 
@@ -206,9 +166,9 @@ impl Session {
                 self.fetch(request, piece);
                 Asked::Nothing
             }
-            Up::Decision(Decision { request, .. }) if self.is_notice(request) => {
+            Up::Decision(Decision { request, .. }) if self.notice.is(request) => {
                 // Whatever was decided on it is nothing; it was read, or pressed away blindly.
-                self.notice = Notice::Read;
+                self.notice.read();
                 self.withdraw(request, Withdrawal::Cancelled);
                 Asked::Nothing
             }
@@ -249,22 +209,7 @@ impl Session {
         self.unshown.clear();
         self.told = None;
         self.probe = None;
-        self.notice = Notice::Due;
-    }
-
-    fn is_notice(&self, request: RequestId) -> bool {
-        matches!(&self.notice, Notice::Shown(card) if card.request == request)
-    }
-
-    /// What is offered to firmware that is too old for messages.
-    fn notice(&mut self, now_ms: i64) -> Vec<Waiting> {
-        if matches!(self.notice, Notice::Due) {
-            self.notice = Notice::Shown(outdated::card(now_ms));
-        }
-        match &self.notice {
-            Notice::Shown(card) => vec![card.clone()],
-            Notice::Due | Notice::Read => vec![],
-        }
+        self.notice = Notice::default();
     }
 
     fn fetch(&mut self, request: RequestId, piece: u16) {
@@ -275,7 +220,7 @@ impl Session {
             return;
         };
         let start = usize::from(piece) * PIECE;
-        self.probe.take_if(|probe| probe.offer == Some(request));
+        self.probe.take_if(|probe| probe.ends_with(request));
         match document.get(start..document.len().min(start + PIECE)) {
             Some(bytes) if !bytes.is_empty() => {
                 let bytes = bytes.to_vec();
@@ -299,7 +244,7 @@ impl Session {
         if !self.sealed.is_open() {
             return;
         }
-        let notice = self.is_outdated().then(|| self.notice(now_ms));
+        let notice = self.is_outdated().then(|| self.notice.waiting(now_ms));
         let waiting = notice.as_deref().unwrap_or(waiting);
         let gone: Vec<RequestId> = self
             .offered
@@ -310,8 +255,7 @@ impl Session {
         for request in gone {
             self.offered.remove(&request);
             self.push(&Down::Withdraw { request, reason: over(request) });
-            self.probe =
-                Some(Probe { offer: None, at: now + PROBE_INTERVAL, pause: PROBE_INTERVAL, left: PROBES });
+            self.probe = Some(Probe::of_withdrawal(now));
         }
         for waiting in waiting {
             let known =
@@ -327,8 +271,7 @@ impl Session {
                 expires_ms: u32::try_from(left.max(0)).unwrap_or(u32::MAX),
             }));
             self.offered.insert(waiting.request, waiting.document.clone());
-            let offer = Some(waiting.request);
-            self.probe = Some(Probe { offer, at: now + PROBE_INTERVAL, pause: PROBE_INTERVAL, left: PROBES });
+            self.probe = Some(Probe::of_offer(now, waiting.request));
         }
     }
 
@@ -383,17 +326,14 @@ impl Session {
 
     /// Lets time pass. Call it when [`Session::next_tick`] says.
     pub fn tick(&mut self, now: Instant) {
-        let Some(probe) = self.probe.as_mut().filter(|probe| now >= probe.at) else { return };
-        probe.pause *= 2;
-        probe.at = now + probe.pause;
-        probe.left -= 1;
-        self.probe.take_if(|probe| probe.left == 0);
+        let Some(probe) = self.probe.take_if(|probe| probe.is_due(now)) else { return };
+        self.probe = probe.next(now);
         self.tell_again(now);
     }
 
     /// When [`Session::tick`] has something to do.
     pub fn next_tick(&self) -> Option<Instant> {
-        self.probe.map(|probe| probe.at)
+        self.probe.map(|probe| probe.at())
     }
 
     /// Tells the companion that the hub does not know it any more: it forgets the hub.
