@@ -15,9 +15,9 @@ use super::{
     given::{self, Given, clip},
     operation::Operation,
     operation_parser,
-    parameters::MOST_TARGETS,
-    refusal::{Code, NO_ACCOUNT, Refusal},
-    target::{self, Destination, ITSELF, KINDS_OF_ID},
+    refusal::{Code, Refusal},
+    target::{self, Destination, ITSELF},
+    targets,
 };
 use crate::spelling::nearest;
 
@@ -88,14 +88,14 @@ impl Call {
             None => None,
             Some(word) => match target::channel_named(word.trim(), channels) {
                 Some(channel) => Some(channel.to_owned()),
-                None => return Err(no_adapter(&word, channels)),
+                None => return Err(targets::unknown(&word, channels)),
             },
         };
         let targets = match action {
-            Action::Broadcast => targets(given, channel, channels)?,
+            Action::Broadcast => targets::of_broadcast(given, channel, channels)?,
             // It is the account's own.
             Action::SetPresence => vec![(channel, ITSELF.to_owned())],
-            _ => vec![(channel, target(given, channels)?)],
+            _ => vec![(channel, targets::one(given, channels)?)],
         };
         targets.into_iter().map(|(channel, to)| Self::one(given, action, channel, &to, channels)).collect()
     }
@@ -136,8 +136,8 @@ impl Call {
             };
             return Err(Refusal::input(error, hint).because("missing"));
         }
-        if let Some(channel) = unknown_channel(target, channels) {
-            return Err(no_adapter(channel, channels));
+        if let Some(channel) = targets::unknown_channel(target, channels) {
+            return Err(targets::unknown(channel, channels));
         }
         let destination = Destination::parse(target, channels).map_err(|error| {
             Refusal::input(error.to_string(), format!("channels are: {}", channels.join(", ")))
@@ -166,75 +166,6 @@ impl Call {
             best_effort: given.flag("bestEffort")?,
             resend: on_unknown(given)?,
         })
-    }
-}
-
-/// The one target; empty where there is none.
-fn target(given: Given<'_>, channels: &[&str]) -> Result<String, Refusal> {
-    match given.value("to")? {
-        Some(Value::Object(_)) => {
-            let hint = "write it as one string: \"channel:address\", or \"channel:address#thread\"";
-            Err(Refusal { hint: hint.into(), ..given::wrong_type("to", "a string") })
-        }
-        // The refusal for what is missing says it in the words that agents know.
-        Some(Value::String(text)) if text.trim().is_empty() => Ok(String::new()),
-        Some(several) if is_several(several, channels) => {
-            let hint = "write \"action\": \"broadcast\" and \"targets\": [\"channel:address\", …], or one target as a string";
-            Err(Refusal { hint: hint.into(), ..given::wrong_type("to", "one target") })
-        }
-        _ => Ok(given.short("to")?.unwrap_or_default()),
-    }
-}
-
-/// Whether it is a list, or a string that holds one.
-fn is_several(value: &Value, channels: &[&str]) -> bool {
-    match value {
-        Value::Array(_) => true,
-        Value::String(text) => {
-            let named = |target: &str| target::channel_of(target.trim(), channels).is_some();
-            let json =
-                || text.trim_start().starts_with('[') && serde_json::from_str::<Vec<Value>>(text).is_ok();
-            text.contains([',', ';']) && text.split([',', ';']).all(named) || json()
-        }
-        _ => false,
-    }
-}
-
-/// The targets of a broadcast, each with its channel: those that name none are tried on each that is given.
-fn targets(
-    given: Given<'_>,
-    channel: Option<String>,
-    channels: &[&str],
-) -> Result<Vec<(Option<String>, String)>, Refusal> {
-    let targets = given.texts("targets")?.filter(|targets| !targets.is_empty());
-    let targets = targets.ok_or_else(|| given::missing("targets", Action::Broadcast))?;
-    let several = given.texts("channels")?;
-    if several.is_some() && channel.is_some() {
-        let error = "\"channel\" and \"channels\" both name channels";
-        return Err(Refusal::input(error, "give \"channels\" alone").because("contradictory"));
-    }
-    let on: Vec<Option<String>> = match several {
-        Some(several) => several.into_iter().map(Some).collect(),
-        None => vec![channel],
-    };
-    let mut all = Vec::new();
-    for target in targets {
-        let named = target::channel_of(&target, channels).is_some();
-        match named {
-            true => all.push((None, target)),
-            false => all.extend(on.iter().map(|channel| (channel.clone(), target.clone()))),
-        }
-    }
-    if let Some((_, twice)) = all.iter().enumerate().find(|(n, one)| all[n + 1..].contains(one)) {
-        let error = format!("the broadcast names {:?} twice", clip(&twice.1));
-        return Err(Refusal::input(error, "name each target once").because("contradictory"));
-    }
-    match all.len() {
-        n if n <= MOST_TARGETS => Ok(all),
-        n => {
-            let error = format!("the broadcast goes to {n} targets, at most {MOST_TARGETS} are taken");
-            Err(Refusal::input(error, "send it in several").because("too_many"))
-        }
     }
 }
 
@@ -267,28 +198,6 @@ fn reply_to(given: Given<'_>, action: Action) -> Result<Option<String>, Refusal>
         (None, None) => Err(given::missing("replyToId", action)),
         (one, other) => Ok(one.or(other)),
     }
-}
-
-/// What stands before a target's colon like a channel's name and is none: it must not become an address on the channel of
-/// the turn.
-fn unknown_channel<'a>(target: &'a str, channels: &[&str]) -> Option<&'a str> {
-    if target::channel_of(target.trim(), channels).is_some() {
-        return None;
-    }
-    let (head, _) = target.trim().split_once(':')?;
-    let a_name = !head.is_empty() && head.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_' || b == b'-');
-    (a_name && !KINDS_OF_ID.contains(&head)).then_some(head)
-}
-
-/// Answered before the allowlist is asked: it is a mistake in writing, and the hint names the channels that Gatepost has, which
-/// are the same in every hub. Which of them are configured here is told only to who may write there: the allowlist answers first.
-fn no_adapter(channel: &str, channels: &[&str]) -> Refusal {
-    let error = format!("there is no channel \"{}\"", clip(channel));
-    let hint = match nearest(&channel.to_ascii_lowercase(), channels.iter().copied()) {
-        Some(near) => format!("did you mean {near:?}?"),
-        None => format!("the hub knows: {}", channels.join(", ")),
-    };
-    Refusal::new(Code::ExecutionFailed, error, hint).because(NO_ACCOUNT)
 }
 
 fn on_unknown(given: Given<'_>) -> Result<Option<bool>, Refusal> {
@@ -354,22 +263,6 @@ mod tests {
             let refusal = parse(call).unwrap_err();
             assert_eq!(refusal.error, format!("{missing:?} is missing or empty"));
         }
-    }
-
-    #[test]
-    fn an_unknown_channel_is_refused_in_plain_words() {
-        for call in [
-            json!({"to": "x", "channel": "pigeon", "message": "hi"}),
-            json!({"to": "pigeon:x", "message": "hi"}),
-        ] {
-            let refusal = parse(call).unwrap_err();
-            assert_eq!(refusal.code, Code::ExecutionFailed);
-            assert_eq!(refusal.error, "there is no channel \"pigeon\"");
-        }
-        assert!(parse(json!({"to": "user:ann", "channel": "local", "message": "hi"})).is_ok());
-        let tg = json!({"to": "tg:123", "message": "hi"});
-        assert_eq!(parse(tg.clone()).unwrap_err().error, "there is no channel \"tg\"");
-        assert!(Call::parse(&tg, &["telegram"]).is_ok());
     }
 
     #[test]

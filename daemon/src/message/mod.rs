@@ -1,6 +1,6 @@
 //! The vocabulary of messages. No I/O: the database is known only as far as the states have words in it.
 //!
-//! - [`target`]: where a message goes;
+//! - [`target`]: where a message goes, and `targets`: which a call names;
 //! - [`parameters`]: those of the `message` tool, [`schema`]: how they are written, [`given`]: what a call gives of them,
 //!   and [`call`]: what an agent asks for, parsed into types; [`aliases`]: what models write in their place;
 //! - [`action`]: the words for what can be done, and [`operation`]: what is done, typed;
@@ -29,6 +29,7 @@ pub mod refusal;
 pub mod schema;
 pub mod state;
 pub mod target;
+mod targets;
 
 /// The names of the tools in an agent's hand.
 pub const TOOLS: [&str; 7] = ["message", "send_message", "reply", "receipt", "cancel", "inbox", "guide"];
