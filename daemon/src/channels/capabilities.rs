@@ -13,6 +13,10 @@ pub struct Capabilities {
     pub channel: &'static str,
     /// Whether conversations have threads within them.
     pub threads: bool,
+    /// What a thread is there, for an agent's guide.
+    pub thread_is: &'static str,
+    /// What a reaction is there, for an agent's guide.
+    pub reaction_is: &'static str,
     /// Whether a message can answer another one.
     pub replies: bool,
     /// Whether an answer is a thread there, so that each part of it is one; elsewhere only the first part is.
@@ -75,6 +79,8 @@ impl Capabilities {
     pub const PLAIN: Self = Self {
         channel: "",
         threads: false,
+        thread_is: "a thread of a conversation",
+        reaction_is: "an emoji",
         replies: false,
         answers_are_threads: false,
         silent: false,

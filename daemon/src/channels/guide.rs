@@ -47,7 +47,7 @@ fn beside_text(can: &Capabilities, hub: HubFiles) -> Vec<String> {
     }
     if can.threads {
         let opens = if can.does(Action::Thread) { ", `action: \"thread\"` opens one" } else { "" };
-        lines.push(format!("`threadId` is {}{opens}.", thread(can.channel)));
+        lines.push(format!("`threadId` is {}{opens}.", can.thread_is));
     }
     if let Some(files) = &can.files {
         lines.extend(about_files(files, hub));
@@ -83,7 +83,7 @@ fn beside_text(can: &Capabilities, hub: HubFiles) -> Vec<String> {
         lines.push(format!("`card` is {}, beside the text or without any.", card.what));
     }
     if can.does(Action::React) {
-        lines.push(format!("`action: \"react\"` puts {} to a message.", reaction(can.channel)));
+        lines.push(format!("`action: \"react\"` puts {} to a message.", can.reaction_is));
     }
     let changes: Vec<&str> = [Action::Edit, Action::Delete, Action::Pin]
         .into_iter()
@@ -133,22 +133,5 @@ fn size(bytes: u64) -> String {
         bytes if bytes >= MIB && bytes.is_multiple_of(MIB) => format!("{} MiB", bytes / MIB),
         bytes if bytes >= MB => format!("{} MB", bytes / MB),
         bytes => format!("{bytes} bytes"),
-    }
-}
-
-/// What a thread is called there.
-fn thread(channel: &str) -> &'static str {
-    match channel {
-        "telegram" => "the topic of a group",
-        "teams" => "the message that a conversation of a channel begins with",
-        _ => "a thread of a conversation",
-    }
-}
-
-/// What a reaction is there.
-fn reaction(channel: &str) -> &'static str {
-    match channel {
-        "imessage" => "a tapback (love, like, dislike, laugh, emphasize, question)",
-        _ => "an emoji",
     }
 }

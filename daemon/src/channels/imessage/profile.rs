@@ -71,6 +71,7 @@ pub(super) const PLAIN: Capabilities = Capabilities {
 
 pub(super) const PRIVATE: Capabilities = Capabilities {
     replies: true,
+    reaction_is: "a tapback (love, like, dislike, laugh, emphasize, question)",
     actions: &[Action::React, Action::Edit, Action::Delete],
     effects: request::EFFECTS,
     ..PLAIN

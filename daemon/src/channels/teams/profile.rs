@@ -72,6 +72,7 @@ pub(super) const WEBHOOK: Capabilities = Capabilities {
 /// What a bot can do.
 pub(super) const BOT: Capabilities = Capabilities {
     threads: true,
+    thread_is: "the message that a conversation of a channel begins with",
     replies: true,
     address_hint: "a conversation's id such as 19:…@thread.tacv2",
     // An offered file goes in one request, which may have 60 MiB

@@ -36,6 +36,7 @@ pub(in crate::channels) const KEYS: &[Key] = &[
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
     channel: "telegram",
     threads: true,
+    thread_is: "the topic of a group",
     replies: true,
     silent: true,
     address_hint: "a chat id such as -1001234567890, a person's id, or @channelname",
