@@ -18,7 +18,7 @@ use crate::{
     store::StoreError,
 };
 
-/// What an agent may put before people when the configuration does not say: one card in three minutes.
+/// Cards that an agent may put before people in an hour if the configuration does not say: one in three minutes.
 pub const USUAL: u32 = 20;
 /// The window, in milliseconds.
 const HOUR: i64 = 3_600_000;

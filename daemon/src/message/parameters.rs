@@ -87,15 +87,15 @@ const SOMEWHERE: &[Action] = &[
 /// Those under which buttons, lists and cards stand.
 const DRESSED: &[Action] = &[Send, Broadcast, Reply, ThreadReply];
 
-/// The longest that a person may be kept from writing: what Discord takes, 28 days.
+/// The longest that a person may be kept from writing, in minutes: what Discord takes, 28 days.
 const LONGEST_TIMEOUT: u64 = 28 * 24 * 60;
-/// The longest poll: what Discord takes, 32 days.
+/// The longest poll, in hours: what Discord takes, 32 days.
 const LONGEST_POLL: u64 = 32 * 24;
-/// The longest that a call may wait for its end.
+/// The longest that a call may wait for its end, in seconds.
 pub const LONGEST_WAIT: u64 = 600;
 /// The most targets of a broadcast.
 pub const MOST_TARGETS: usize = 100;
-/// The longest time to live.
+/// The longest time to live, in seconds.
 const LONGEST_TTL: u64 = 366 * 86_400;
 
 /// All of them.

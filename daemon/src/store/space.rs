@@ -22,7 +22,7 @@ use rusqlite::ErrorCode;
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
 const MB: u64 = 1024 * 1024;
-/// The file that is given away when the disk is full.
+/// The file that is given away when the disk is full, in bytes.
 pub(super) const RESERVE: u64 = 16 * MB;
 /// With less than this beside the reserve, nothing is accepted: a whole batch of commits and a checkpoint of the
 /// write-ahead log (4 MB by SQLite's default) must still fit.

@@ -19,7 +19,7 @@ pub const VERSION: u8 = 4;
 pub const OLDEST: u8 = 3;
 /// The largest payload on the broker, in bytes, with its version byte.
 pub const MAX_FRAME: usize = 4096;
-/// The largest payload that a device sends: its frames are few and small, and so are its buffers.
+/// The largest payload that a device sends, in bytes: its frames are few and small, and so are its buffers.
 pub const MAX_UP: usize = 256;
 /// The largest frame inside [`MAX_FRAME`]: without version, kind, number (10 bytes at most), length (2) and tag.
 pub const MAX_PLAIN: usize = MAX_FRAME - 1 - 1 - 10 - 2 - crate::seal::TAG;

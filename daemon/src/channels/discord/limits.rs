@@ -23,11 +23,11 @@ use crate::{
 };
 
 const MIB: u64 = 1024 * 1024;
-/// Without a boost that matters, and in a conversation with a person.
+/// Bytes of a file without a boost that matters, and in a conversation with a person.
 pub(super) const USUAL: u64 = 10 * MIB;
 /// In the second tier, and in the third (<https://support.discord.com/hc/en-us/articles/360028038352>).
 const TIER_2: u64 = 50 * MIB;
-/// The most that any server takes.
+/// The most that any server takes, in bytes.
 pub(super) const LARGEST: u64 = 100 * MIB;
 
 /// How long an answer counts.

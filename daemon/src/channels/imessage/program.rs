@@ -12,7 +12,7 @@ use crate::program::Running;
 
 /// The longest that it may write, in bytes. A history of fifty messages has a tenth of it.
 pub(super) const MAX_WRITTEN: u64 = 1024 * 1024;
-/// What is kept of what it says on its standard error.
+/// What is kept of its standard error, in bytes.
 pub(super) const MAX_SAID: u64 = 2 * 1024;
 /// What it gets of the environment.
 const ENVIRONMENT: [&str; 5] = ["PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK"];

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gatepost_link::topic::{Attempt, PAIRING_FILTER, PairingTopics, Topics};
 
-/// The longest last will: it is `0`.
+/// The longest last will, in bytes: it is `0`.
 pub(super) const MAX_WILL: usize = 16;
 
 /// Whose connection it is.

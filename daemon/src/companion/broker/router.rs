@@ -21,7 +21,7 @@ use super::access::{Access, Asked, Filter};
 const QUEUE: usize = 96;
 /// What may wait for the hub: the share of every other connection, and what the broker answers it.
 const HUB_QUEUE: usize = 4_096;
-/// What one connection may have waiting for the hub. Beyond it the connection is not read from.
+/// How many messages of one connection may wait for the hub. Beyond it the connection is not read from.
 pub(super) const SHARE: usize = 16;
 /// Devices without a login that are connected at once, while a companion is being paired.
 pub(super) const MAX_STRANGERS: usize = 4;
