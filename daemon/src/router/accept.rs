@@ -225,9 +225,13 @@ fn know<'a>(
         thread: received.conversation.thread.clone(),
     };
     let user = user_id(&at.channel, &received.author.id);
-    let scope = match at.vouched {
-        Some(scope) => scope,
-        None => scope_of(tx, at, received, routing)?,
+    let scope = match (at.vouched, &received.event) {
+        (Some(scope), _) => scope,
+        // Not every platform tells who took it back: it counts as whoever wrote it.
+        (None, Event::Delete) if received.author.unverified => {
+            scope_of_message(tx, &place, received.message_id.as_deref())?
+        }
+        (None, _) => scope_of(tx, at, received, routing)?,
     };
     let mut answers = None;
     let about = received.message_id.clone();
@@ -275,6 +279,23 @@ fn scope_of(
         }
     }
     Ok(if author.unverified { Scope::Unknown } else { best })
+}
+
+/// How far the author of a message that was received is trusted.
+fn scope_of_message(
+    tx: &Transaction<'_>,
+    place: &Place,
+    platform_id: Option<&str>,
+) -> Result<Scope, StoreError> {
+    let mut look = tx.prepare_cached(
+        "SELECT scope FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ?
+         ORDER BY seq DESC LIMIT 1",
+    )?;
+    let found = look.query_row(
+        params![platform_id, place.channel, place.account, place.address],
+        |row| row.get::<_, Option<Scope>>(0),
+    );
+    Ok(found.optional()?.flatten().unwrap_or(Scope::Unknown))
 }
 
 /// The agent that sent a message of the hub's, if it is one.

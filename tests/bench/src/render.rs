@@ -3,10 +3,7 @@
 
 use std::process::Command;
 
-use gatepost::channels::{
-    formats::{flavour, format},
-    registry,
-};
+use gatepost::channels::registry::{self, flavour, format};
 use gatepost::render::{Flavour, parse, render};
 use pulldown_cmark::{Options, Parser};
 

@@ -6,7 +6,7 @@
 //! Installed by `tests/run --setup-only`: the platforms' libraries.
 
 use gatepost::{
-    channels::formats::format,
+    channels::registry::format,
     render::{self, Flavour},
 };
 use gatepost_tests::{

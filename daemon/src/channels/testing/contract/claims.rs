@@ -59,12 +59,12 @@ pub(super) fn nowhere(contract: &Contract) -> std::sync::Arc<dyn Adapter> {
 async fn what_is_claimed_is_done_and_what_is_lacking_is_not() {
     let text = part("New");
     for contract in all() {
+        let idle = nowhere(contract);
         for operation in operations(contract) {
             let (action, to) = (operation.action(), where_(contract, &operation));
             let what = format!("{}, {}", contract.name(), action.word());
             let part = matches!(operation, Operation::Edit { .. }).then_some(&text);
             let asked = op(to, &operation, part);
-            let idle = nowhere(contract);
             if !idle.capabilities().does(action) {
                 assert_eq!(idle.composed_operation(&asked), None, "{what}: it is not claimed");
                 continue;

@@ -27,10 +27,10 @@ fn promised(guide: &str) -> Option<u64> {
 #[test]
 fn a_guide_promises_no_larger_file_than_the_channel_and_the_hub_take() {
     let usual = Bounds::default().max_size;
-    for max_size in [usual, 1, 3_500_001, 12 * 1024 * 1024, 1 << 40] {
-        for contract in all() {
-            let adapter = nowhere(contract);
-            let (can, what) = (adapter.capabilities(), contract.name());
+    for contract in all() {
+        let adapter = nowhere(contract);
+        let (can, what) = (adapter.capabilities(), contract.name());
+        for max_size in [usual, 1, 3_500_001, 12 * 1024 * 1024, 1 << 40] {
             let hub = HubFiles { speaks: false, max_size };
             let guide = written(format(can.channel).unwrap(), Some(can), hub);
             let Some(rules) = can.files else {
