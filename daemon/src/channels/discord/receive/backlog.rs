@@ -5,10 +5,7 @@
 use serde_json::Value;
 use tokio::time::sleep;
 
-use super::{
-    Reception,
-    reader::{self, id},
-};
+use super::{Reception, draft::id, reader};
 use crate::channels::Failure;
 
 /// Messages of one answer: "1-100" (<https://docs.discord.com/developers/resources/message#get-channel-messages>).

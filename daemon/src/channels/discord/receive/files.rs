@@ -17,7 +17,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::reader::Link;
+use super::draft::Link;
 use crate::{
     cause::innermost,
     channels::{

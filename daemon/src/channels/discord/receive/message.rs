@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::reader::{Draft, Link, at, author, given_at, id, not_used, unreadable};
+use super::draft::{Draft, Link, at, author, given_at, id, not_used, unreadable};
 use crate::channels::received::{
     Author, AuthorKind, Conversation, Dropped, Event, MAX_FILES, Received, ReplyTo, Words,
 };

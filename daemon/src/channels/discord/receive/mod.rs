@@ -5,14 +5,15 @@
 //! goes on, and one task here reads in order. What it has no room for stays with Discord, which keeps a session's events for
 //! some minutes. A session that is lost leaves a gap, which is filled by asking each conversation that is known.
 //!
-//! - [`reader`]: an event as a draft, by what stands in it alone; [`message`] those that have words;
-//! - [`settle`]: what else must be asked of Discord until a draft is a [`Received`]: its place and its files;
+//! - [`reader`]: an event as a [`draft`], by what stands in it alone; [`message`] those that have words;
+//! - [`settle`]: what else must be asked of Discord until a draft says all: its place and its files;
 //! - [`files`]: files, fetched at once;
 //! - [`streams`]: how far all is read;
 //! - [`backlog`]: what was said in a gap;
 //! - here: the task.
 
 mod backlog;
+mod draft;
 mod files;
 mod message;
 pub mod reader;
@@ -29,7 +30,7 @@ use serde_json::json;
 use tokio::{sync::mpsc, time::sleep};
 
 use self::{
-    reader::{Callback, Draft},
+    draft::{Callback, Draft},
     streams::Streams,
 };
 use super::{

@@ -3,8 +3,8 @@
 use tokio::time::sleep;
 
 use super::{
+    draft::{Draft, unreadable},
     files,
-    reader::{Draft, unreadable},
 };
 use crate::channels::{
     Failure, RateHints,
