@@ -66,7 +66,7 @@ struct Listed {
 #[derive(Debug, Serialize, ToSchema)]
 #[serde(untagged)]
 enum Turns {
-    Next(Next),
+    Next(Box<Next>),
     Listed(Listed),
 }
 
@@ -93,7 +93,7 @@ pub(super) async fn next(State(endpoint): State<Endpoint>, request: Request) -> 
             }
             let wait = Duration::from_secs(wanted.wait.unwrap_or(0).min(LONGEST_WAIT));
             let turn = endpoint.pipeline().next_turn(&caller.name, wait).await.map_err(broken)?;
-            Ok(Json(Turns::Next(Next { ok: true, turn })).into_response())
+            Ok(Json(Turns::Next(Box::new(Next { ok: true, turn }))).into_response())
         })
         .await
 }
