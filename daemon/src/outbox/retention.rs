@@ -131,6 +131,11 @@ fn forgotten(tx: &Transaction<'_>, before: i64) -> Result<usize, StoreError> {
     let mut gone = 0;
     for (sql, before) in [
         ("DELETE FROM inbound_keys WHERE key IN (SELECT key FROM inbound_keys WHERE at < ? LIMIT ?)", keys),
+        // Kept past its end for a while, so that a late answer is told "expired" and not "unknown".
+        (
+            "DELETE FROM contexts WHERE hash IN (SELECT hash FROM contexts WHERE expires_at < ? LIMIT ?)",
+            before.min(now_ms() - 7 * 86_400_000),
+        ),
         ("DELETE FROM users WHERE id IN (SELECT id FROM users WHERE last_at < ? LIMIT ?)", before),
         (
             "DELETE FROM access_requests WHERE seq IN (SELECT seq FROM access_requests

@@ -183,11 +183,14 @@ fn is_repeated(
 ) -> Result<bool, StoreError> {
     let mut hash = Sha256::new();
     let named = !received.key.is_empty();
-    let words = received.event.words().map_or("", |words| words.text.as_str());
+    let what = match named {
+        true => String::new(),
+        false => format!("{:?} {:?}", received.message_id, received.event),
+    };
     let kind = received.event.word();
     let rest: [&str; 3] = match named {
         true => [&received.key, "", ""],
-        false => [&received.conversation.address, &received.author.id, words],
+        false => [&received.conversation.address, &received.author.id, &what],
     };
     for part in
         [at.channel.as_str(), &at.account, at.agent.as_deref().unwrap_or_default(), kind].iter().chain(&rest)
@@ -370,7 +373,7 @@ fn unwired(
         },
         now,
     )?;
-    match wait(tx, known, received, asked, now, outcome)? {
+    match wait(tx, known, received, &mut None, asked, now, outcome)? {
         None => Ok(()),
         Some(why) => {
             outcome.dropped.push((why, what));
@@ -384,6 +387,7 @@ fn wait(
     tx: &Transaction<'_>,
     known: &Known<'_>,
     received: &Received,
+    row: &mut Option<i64>,
     asked: Asked,
     now: i64,
     outcome: &mut Outcome,
@@ -399,7 +403,10 @@ fn wait(
     if waiting >= requests::MAX_WAITING {
         return Ok(Some(Why::TooMany));
     }
-    let row = write(tx, known, received, now, outcome)?;
+    let row = match *row {
+        Some(row) => row,
+        None => *row.insert(write(tx, known, received, now, outcome)?),
+    };
     tx.execute("UPDATE inbound SET request = ? WHERE seq = ?", params![code, row])?;
     if is_new {
         let detail = json!({"code": code, "user": known.user, "target": known.place.address,
@@ -460,10 +467,14 @@ fn for_agent(
         late: known.late,
         unknown: known.at.unknown,
     };
-    let verdict = judge(route, &situation);
-    if let Verdict::Drop(why) = verdict {
-        return Ok(Some(why));
-    }
+    let verdict = match judge(route, &situation) {
+        // What is done to a message that the agent has read, or that it wrote, it reads with its next turn.
+        Verdict::Drop(Why::NotEngaged) if text.is_none() && concerns(tx, route, known, received)? => {
+            Verdict::Accumulate
+        }
+        Verdict::Drop(why) => return Ok(Some(why)),
+        verdict => verdict,
+    };
     if verdict == Verdict::Ask {
         let asked = requests::ask(
             tx,
@@ -478,7 +489,7 @@ fn for_agent(
             },
             now,
         )?;
-        return wait(tx, known, received, asked, now, outcome);
+        return wait(tx, known, received, row, asked, now, outcome);
     }
     let row = match *row {
         Some(row) => row,
@@ -493,6 +504,25 @@ fn for_agent(
         return Ok(None);
     }
     engage(tx, route, known, &session, row, text.is_some(), now, outcome)
+}
+
+/// Whether an event is about a message that the agent was told of, or sent.
+fn concerns(
+    tx: &Transaction<'_>,
+    route: &Route,
+    known: &Known<'_>,
+    received: &Received,
+) -> Result<bool, StoreError> {
+    if known.answers.as_ref() == Some(&route.agent) {
+        return Ok(true);
+    }
+    let Some(id) = &received.message_id else { return Ok(false) };
+    let place = &known.place;
+    let mut look = tx.prepare_cached(
+        "SELECT 1 FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ?
+         AND EXISTS (SELECT 1 FROM turn_items WHERE turn_items.inbound = inbound.seq AND agent = ?)",
+    )?;
+    Ok(look.exists([id, &place.channel, &place.account, &place.address, &route.agent])?)
 }
 
 #[expect(clippy::too_many_arguments, reason = "one step of the transaction, with all that it needs")]

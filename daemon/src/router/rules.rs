@@ -106,7 +106,7 @@ pub fn judge(route: &Route, situation: &Situation<'_>) -> Verdict {
         match route.unknown.unwrap_or(situation.unknown) {
             UnknownSenders::Strict => return Verdict::Drop(Why::UnknownSender),
             // Nobody is asked about chatter: only about what would wake the agent.
-            UnknownSenders::RequestApproval if engages => return Verdict::Ask,
+            UnknownSenders::RequestApproval if engages && !situation.late => return Verdict::Ask,
             UnknownSenders::RequestApproval => return Verdict::Drop(Why::UnknownSender),
             UnknownSenders::Public => {}
         }
@@ -115,15 +115,14 @@ pub fn judge(route: &Route, situation: &Situation<'_>) -> Verdict {
         }
     }
     match engages {
+        // What is too old is read with what comes next.
+        true if situation.late => Verdict::Accumulate,
         true => Verdict::Engage,
         false => ignored,
     }
 }
 
 fn engages(engage: &Engage, situation: &Situation<'_>) -> bool {
-    if situation.late {
-        return false;
-    }
     let Some(text) = situation.text else {
         // Not words: what was pressed or entered wakes the agent whose message it answers to.
         return situation.calls;

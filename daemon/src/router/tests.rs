@@ -331,7 +331,7 @@ async fn an_unwired_conversation_is_asked_about_if_somebody_known_calls() {
 
 #[tokio::test]
 async fn what_is_old_wakes_nobody_and_years_do_not_matter() {
-    let hub = Hub::new(vec![Route { ignored: Ignored::Accumulate, ..route("a", "telegram:*") }]);
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
     let old = |key: &str, said_at| Received { said_at: Some(said_at), ..direct(said(key, "1", "x")) };
     let outcome = hub.receive(vec![old("1", NOW - MAX_AGE_MS - 1), old("2", 0), old("3", i64::MIN)]).await;
     assert_eq!((outcome.woken, outcome.rows.len()), (false, 3));
@@ -405,6 +405,36 @@ async fn what_was_pressed_is_for_the_agent_that_asked() {
     };
     hub.receive(vec![press]).await;
     assert_eq!((hub.turns("a").await.len(), hub.turns("b").await.len()), (0, 1));
+}
+
+#[tokio::test]
+async fn what_is_done_to_a_message_that_the_agent_read_is_read_with_the_next_turn() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    hub.receive(vec![direct(said("1", "1", "Buy milk"))]).await;
+    let change = |key: &str, about: &str, event| Received {
+        message_id: Some(about.into()),
+        event,
+        ..direct(said(key, "1", ""))
+    };
+    let words = Words { text: "Buy oat milk".into(), ..Words::default() };
+    let thumb = |emoji: &str| Event::Reaction { emoji: emoji.into(), removed: false };
+    let changes = vec![
+        change("2", "1", Event::Edit(words)),
+        change("", "1", thumb("+1")),
+        change("", "1", thumb("heart")),
+        change("", "1", thumb("heart")),
+        change("5", "unheard", Event::Delete),
+    ];
+    let outcome = hub.receive(changes).await;
+    assert_eq!((outcome.rows.len(), outcome.repeated, outcome.woken), (3, 1, false));
+    assert_eq!(why(&outcome), [Why::NotEngaged], "nobody knows that message");
+}
+
+#[tokio::test]
+async fn a_stranger_who_wakes_two_agents_waits_in_one_row() {
+    let hub = Hub::new(vec![route("a", "telegram:*"), route("b", "telegram:*")]);
+    let outcome = hub.receive(vec![direct(said("1", "9", "hi"))]).await;
+    assert_eq!((outcome.asked.len(), outcome.rows.len()), (1, 1));
 }
 
 #[tokio::test]

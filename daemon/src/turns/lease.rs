@@ -169,6 +169,10 @@ pub fn more(
     let waiting =
         "SELECT seq FROM turns WHERE agent = ?2 AND session = ?3 AND state = 'waiting' AND cause = 'message'";
     tx.execute(
+        &format!("UPDATE contexts SET turn = ?1 WHERE turn IN ({waiting})"),
+        params![seq, agent, session],
+    )?;
+    tx.execute(
         &format!("UPDATE turn_items SET turn = ?1 WHERE turn IN ({waiting})"),
         params![seq, agent, session],
     )?;

@@ -4,6 +4,7 @@
 //! - [`starts`]: killed in the first moments of a database, new, restored or of an older program;
 //! - [`retention`]: killed while it lets go of what is past its time;
 //! - [`storm`]: a platform that answers as badly as it can;
+//! - [`turns`]: killed while people write and agents answer;
 //! - [`flood`]: a long queue, and one that does not end.
 //!
 //! How long each of it runs, and with which dice, is said by the environment; CONTRIBUTING.md has the list. Each test
@@ -14,6 +15,7 @@ mod kills;
 mod retention;
 mod starts;
 mod storm;
+mod turns;
 
 use std::{
     path::Path,
