@@ -305,7 +305,7 @@ pub(super) fn items(
 fn sent(db: &Connection, turn: &str) -> Result<Vec<Sent>, StoreError> {
     let mut rows = db.prepare_cached(
         "SELECT id, channel, address, thread, state, substr(text, 1, 500) FROM messages
-         WHERE origin ->> '$.turn' = ? ORDER BY seq LIMIT 100",
+         WHERE iif(json_valid(origin), origin ->> '$.turn', NULL) = ? ORDER BY seq LIMIT 100",
     )?;
     let rows = rows.query_map([turn], |row| {
         let to = Target { channel: row.get(1)?, address: row.get(2)?, thread: row.get(3)? };

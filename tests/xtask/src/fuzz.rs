@@ -32,6 +32,9 @@ pub(crate) struct Wanted {
     /// Where its random numbers begin; other inputs each time if none is given.
     #[arg(long)]
     seed: Option<u32>,
+    /// Only compile them.
+    #[arg(long)]
+    build_only: bool,
     /// Try this input once, and no others: one that failed before, for instance.
     #[arg(long, requires = "targets")]
     input: Option<PathBuf>,
@@ -54,6 +57,9 @@ pub(crate) fn fuzz(wanted: &Wanted) -> Result<()> {
         ensure!(all.contains(target), "there is no target {target}; there are: {}", all.join(", "));
     }
     let programs = build(&targets)?;
+    if wanted.build_only {
+        return Ok(());
+    }
     // As many at once as there are processors.
     let at_once = thread::available_parallelism().map_or(1, NonZero::get);
     let (waiting, failed) = (Mutex::new(targets.iter().rev().collect::<Vec<_>>()), Mutex::new(Vec::new()));
