@@ -294,10 +294,9 @@ fn scope_of_message(
         "SELECT scope FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ?
          ORDER BY seq DESC LIMIT 1",
     )?;
-    let found = look.query_row(
-        params![platform_id, place.channel, place.account, place.address],
-        |row| row.get::<_, Option<Scope>>(0),
-    );
+    let found = look.query_row(params![platform_id, place.channel, place.account, place.address], |row| {
+        row.get::<_, Option<Scope>>(0)
+    });
     Ok(found.optional()?.flatten().unwrap_or(Scope::Unknown))
 }
 

@@ -61,7 +61,8 @@ struct Agents {
 }
 
 #[test]
-fn kills_in_the_midst_of_what_people_write_leave_every_message_in_one_turn_that_is_ended_once() -> Result<()> {
+fn kills_in_the_midst_of_what_people_write_leave_every_message_in_one_turn_that_is_ended_once() -> Result<()>
+{
     let _turn = turn();
     let kills = usize::try_from(number("TORTURE_TURNS", 40)?)?;
     let messages = usize::try_from(number("TORTURE_TURN_MESSAGES", 800)?)?;
@@ -201,7 +202,8 @@ fn all_ended(operator: &Client) -> Result<()> {
 /// Holds what was written against the turns and what arrived.
 fn balance(hub: &SpawnedHub, operator: &Client, messages: usize) -> Result<()> {
     let db = rusqlite::Connection::open(hub.data_dir().join("gatepost.db"))?;
-    let rows: usize = db.query_row("SELECT count(*) FROM inbound", [], |row| row.get(0)).map(|n: u32| n as usize)?;
+    let rows: usize =
+        db.query_row("SELECT count(*) FROM inbound", [], |row| row.get(0)).map(|n: u32| n as usize)?;
     ensure!(rows == messages, "{rows} rows of {messages} messages");
     for (agent, expected) in [
         ("engineer", messages),

@@ -3,10 +3,12 @@
 //! A channel takes from here what its platform needs. Nothing here knows a channel, or which there are.
 //!
 //! - [`http`]: an account's way to a platform that speaks HTTP, and what an answer means;
+//! - `body`: a file as it comes;
 //! - [`history`]: a text whose answer was lost is looked for in the conversation;
 //! - [`removals`]: what a platform's second answer to a removal means;
 //! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling.
 
+pub(super) mod body;
 pub mod history;
 pub mod http;
 pub(super) mod mailbox;

@@ -29,14 +29,19 @@ impl Client {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let head = format!(
-            "POST /v1/messages HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n"
+            "HTTP/1.1\r\nhost: {address}\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n"
         );
         Ok(Self { stream, head, buffer: Vec::with_capacity(4096) })
     }
 
-    /// Makes a call; it must be answered with 200 or 202.
+    /// Hands in a message; it must be answered with 200 or 202.
     pub(super) async fn call(&mut self, body: &str) -> Outcome<()> {
-        let request = format!("{}content-length: {}\r\n\r\n{body}", self.head, body.len());
+        self.request("POST", "/v1/messages", body).await.map(drop)
+    }
+
+    /// Makes a call; it must be answered with 200 or 202. The body of the answer.
+    pub(super) async fn request(&mut self, method: &str, path: &str, body: &str) -> Outcome<String> {
+        let request = format!("{method} {path} {}content-length: {}\r\n\r\n{body}", self.head, body.len());
         self.stream.write_all(request.as_bytes()).await?;
         self.buffer.clear();
         let end = loop {
@@ -52,7 +57,7 @@ impl Client {
             self.more().await?;
         }
         match head.get(9..12) {
-            Some("200" | "202") => Ok(()),
+            Some("200" | "202") => Ok(String::from_utf8_lossy(&self.buffer[end..]).into_owned()),
             _ => Err(format!("the call was answered with {}", String::from_utf8_lossy(&self.buffer)).into()),
         }
     }

@@ -22,6 +22,7 @@ mod endpoint;
 mod fixture;
 mod load;
 mod mock;
+mod turns;
 
 use std::{
     error::Error,
@@ -48,6 +49,8 @@ const PER_SECOND: f64 = 5_000.0;
 const TIMES_SERIAL: f64 = 2.0;
 /// From the call to the platform's request: the 99th percentile.
 const LATENCY: Duration = Duration::from_millis(5);
+/// From what somebody did to the agent that has it: the 99th percentile.
+const WAKE: Duration = Duration::from_millis(50);
 const DELIVERED_PER_SECOND: f64 = 3_000.0;
 /// Bytes of memory of a hub without work.
 const IDLE: u64 = 20_000_000;
@@ -57,13 +60,18 @@ const LONG_QUEUE_MEMORY: u64 = 4_000_000;
 const ROW_MEMORY: u64 = 100;
 const ROUNDS: usize = 3;
 
-/// Prints the figures of the queue: all, or those of `accept`, `broadcast`, `deliver` or `memory`.
+/// Prints the figures of the queue: all, or those of `accept`, `broadcast`, `deliver`, `turns` or `memory`.
 pub(crate) fn measure(only: Option<&str>) -> Outcome<()> {
     println!("\nqueue: medians of {ROUNDS} rounds; both sides of each ratio in turns");
-    let parts: [(&str, Part); 4] =
-        [("accept", accepts), ("broadcast", broadcasts), ("deliver", delivers), ("memory", memory)];
+    let parts: [(&str, Part); 5] = [
+        ("accept", accepts),
+        ("broadcast", broadcasts),
+        ("deliver", delivers),
+        ("turns", wakes),
+        ("memory", memory),
+    ];
     if let Some(only) = only.filter(|only| !parts.iter().any(|(name, _)| name == only)) {
-        return Err(format!("queue has no part {only:?}: accept, broadcast, deliver, memory").into());
+        return Err(format!("queue has no part {only:?}: accept, broadcast, deliver, turns, memory").into());
     }
     parts
         .into_iter()
@@ -87,6 +95,27 @@ fn delivers() -> Outcome<()> {
         deliver::LANES,
         delivery.rate,
         verdict(delivery.rate >= DELIVERED_PER_SECOND)
+    );
+    Ok(())
+}
+
+fn wakes() -> Outcome<()> {
+    let storm = turns::measure()?;
+    println!(
+        "{} presses a second for {} s to {} agents, {} turns: row to wake p99 {:.1} ms, p50 {:.1} ms; budget {:.0} ms  {}",
+        turns::PER_SECOND,
+        storm.seconds,
+        turns::AGENTS,
+        storm.turns,
+        ms(storm.p99),
+        ms(storm.p50),
+        ms(WAKE),
+        verdict(storm.p99 <= WAKE)
+    );
+    println!(
+        "  memory: {:.1} MB before, {:.1} MB at most meanwhile",
+        storm.idle as f64 / 1e6,
+        storm.most as f64 / 1e6
     );
     Ok(())
 }

@@ -2,20 +2,10 @@
 //!
 //! Nothing is asked of any other host than Discord's own, and nobody is told the bot's token there.
 
-use std::{
-    io,
-    pin::Pin,
-    task::{Context, Poll, ready},
-    time::Duration,
-};
+use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::{Stream, StreamExt as _};
 use reqwest::{Url, header::USER_AGENT};
-use tokio::{
-    io::{AsyncRead, ReadBuf},
-    time::timeout,
-};
+use tokio::time::timeout;
 
 use super::draft::Link;
 use crate::{
@@ -23,6 +13,7 @@ use crate::{
     channels::{
         discord::client::{AGENT, Client},
         hub_handle::HubHandle,
+        kit::body::Body,
         received::Words,
     },
     message::attachment::Attachment,
@@ -57,10 +48,9 @@ async fn fetch(client: &Client, hub: &dyn HubHandle, link: &Link) -> Result<Atta
     if !response.status().is_success() {
         return Err(format!("Discord answered {}", response.status().as_u16()));
     }
-    let chunks =
-        response.bytes_stream().map(|chunk| chunk.map_err(|error| io::Error::other(error.without_url())));
-    let body = Body { chunks: Box::pin(chunks), rest: Bytes::new() };
-    let kept = hub.keep_file(Some(&link.name), link.kind.as_deref(), Box::new(body)).await;
+    // The hub has a bound of its own.
+    let body = Box::new(Body::of(response, u64::MAX));
+    let kept = hub.keep_file(Some(&link.name), link.kind.as_deref(), body).await;
     kept.map_err(|not_kept| client.http.words(&not_kept.to_string()))
 }
 
@@ -69,28 +59,4 @@ fn is_discords(client: &Client, url: &Url) -> bool {
     let own = client.base.at(&[]);
     let is_own = (url.scheme(), url.host_str(), url.port()) == (own.scheme(), own.host_str(), own.port());
     is_own || (url.scheme() == "https" && url.host_str().is_some_and(|host| HOSTS.contains(&host)))
-}
-
-/// An answer's body, as it comes.
-struct Body {
-    chunks: Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>,
-    rest: Bytes,
-}
-
-impl AsyncRead for Body {
-    fn poll_read(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-        into: &mut ReadBuf<'_>,
-    ) -> Poll<io::Result<()>> {
-        while self.rest.is_empty() {
-            match ready!(self.chunks.as_mut().poll_next(context)) {
-                Some(chunk) => self.rest = chunk?,
-                None => return Poll::Ready(Ok(())),
-            }
-        }
-        let some = self.rest.len().min(into.remaining());
-        into.put_slice(&self.rest.split_to(some));
-        Poll::Ready(Ok(()))
-    }
 }
