@@ -143,6 +143,49 @@ impl Pipeline {
         Ok(given)
     }
 
+    /// Puts a turn of the caller's back that nobody has begun: it waits as it did, and no attempt is spent.
+    ///
+    /// # Errors
+    /// The turn is not the caller's, or the database.
+    pub async fn put_back_turn(
+        &self,
+        agent: &str,
+        id: &str,
+        lease: &str,
+        why: String,
+    ) -> Result<Result<(), NotHeld>, StoreError> {
+        let [of, id, lease] = [agent, id, lease].map(str::to_owned);
+        let put = self
+            .outbox()
+            .store()
+            .write(move |tx| lease::put_back(tx, &of, &id, &lease, &why))
+            .await?;
+        self.0.wake.tell();
+        Ok(put)
+    }
+
+    /// Keeps a turn of the caller's for another five minutes.
+    ///
+    /// # Errors
+    /// The turn is not the caller's, or the database.
+    pub async fn renew_turn(
+        &self,
+        agent: &str,
+        id: &str,
+        lease: &str,
+    ) -> Result<Result<(), NotHeld>, StoreError> {
+        let [agent, id, lease] = [agent, id, lease].map(str::to_owned);
+        self.outbox()
+            .store()
+            .write(move |tx| {
+                Ok(match lease::held(tx, &agent, &id, &lease)? {
+                    Ok(_) => Ok(lease::renew(tx, &id, now_ms())?),
+                    Err(not_held) => Err(not_held),
+                })
+            })
+            .await
+    }
+
     /// Lets a turn that has failed wait again; whether there was one.
     ///
     /// # Errors

@@ -237,6 +237,29 @@ pub fn give_back(
     })
 }
 
+/// Puts a turn back that its agent's program was not reached for: nobody has begun it, so no attempt is spent, and it keeps its place.
+///
+/// # Errors
+/// The turn is not the caller's, or the database.
+pub fn put_back(
+    tx: &Transaction<'_>,
+    agent: &str,
+    id: &str,
+    lease: &str,
+    why: &str,
+) -> Result<Result<(), NotHeld>, StoreError> {
+    let seq = match held(tx, agent, id, lease)? {
+        Ok(seq) => seq,
+        Err(not_held) => return Ok(Err(not_held)),
+    };
+    tx.prepare_cached(
+        "UPDATE turns SET state = 'waiting', lease = NULL, lease_until = NULL, attempts = attempts - 1, outcome = ?2
+         WHERE seq = ?1",
+    )?
+    .execute(params![seq, why])?;
+    Ok(Ok(()))
+}
+
 fn close(
     tx: &Transaction<'_>,
     seq: i64,
