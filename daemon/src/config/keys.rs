@@ -429,15 +429,27 @@ pub const WAKE: &[Key] = &[
         "A model behind any endpoint that speaks as OpenAI's does: the address before /chat/completions. It is given the session's \
          history, what was said, and the hub's tools. Plain http only on this machine.",
     ),
-    example("token", "\"file:secrets/model\"", "With openai: the bearer token that the endpoint wants, if any."),
+    example(
+        "token",
+        "\"file:secrets/model\"",
+        "With openai: the bearer token that the endpoint wants, if any.",
+    ),
     example("model", "\"gpt-5-mini\"", "With openai: the name of the model."),
     example(
         "prompt",
         "\"You are the house's engineer. Answer briefly.\"",
         "With openai: what the model is told to begin with. The hub adds how a turn is written.",
     ),
-    key("max_tokens", "4096", "With openai: tokens that the model may write in one turn, all requests together."),
-    key("history", "30", "With openai: the newest lines of the session that it is given, at most 500 and 64 KB."),
+    key(
+        "max_tokens",
+        "4096",
+        "With openai: tokens that the model may write in one turn, all requests together.",
+    ),
+    key(
+        "history",
+        "30",
+        "With openai: the newest lines of the session that it is given, at most 500 and 64 KB.",
+    ),
     key("timeout", "\"5m\"", "How long a turn may take, at most 1h. Then it is given out again."),
     key(
         "at_once",

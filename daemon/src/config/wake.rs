@@ -252,7 +252,9 @@ mod tests {
 
     #[test]
     fn an_agent_is_there_and_is_woken_in_one_way() {
-        let wake = |name: &str, agent: &str| format!("[wake.{name}]\nagent = \"{agent}\"\ncommand = [\"/bin/cat\"]\n");
+        let wake = |name: &str, agent: &str| {
+            format!("[wake.{name}]\nagent = \"{agent}\"\ncommand = [\"/bin/cat\"]\n")
+        };
         let error = Config::parse(&wake("a", "b"), Path::new("f")).unwrap_err().to_string();
         assert!(error.contains("there is no [agents.b]"), "{error}");
         let twice = format!("[agents.b]\n{}{}", wake("a", "b"), wake("c", "b"));

@@ -155,11 +155,7 @@ impl Pipeline {
         why: String,
     ) -> Result<Result<(), NotHeld>, StoreError> {
         let [of, id, lease] = [agent, id, lease].map(str::to_owned);
-        let put = self
-            .outbox()
-            .store()
-            .write(move |tx| lease::put_back(tx, &of, &id, &lease, &why))
-            .await?;
+        let put = self.outbox().store().write(move |tx| lease::put_back(tx, &of, &id, &lease, &why)).await?;
         self.0.wake.tell();
         Ok(put)
     }
