@@ -74,7 +74,7 @@ impl Hub {
         let (link, broker) =
             meet_companions(config, users, descriptors.broker, &pipeline, key, secret).await?;
         let (outbox, files) = (pipeline.outbox().clone(), pipeline.files().clone());
-        let events = Events::new(pipeline.approvals().clone());
+        let events = Events::new(pipeline.approvals().clone(), pipeline.0.wake.clone());
         let (rest, resting) = oneshot::channel();
         let current = Current::new(pipeline);
         let dispatcher = tokio::spawn(current.clone().dispatch(resting));

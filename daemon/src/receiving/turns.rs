@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::typing::Signs;
 use crate::{
     pipeline::{Pipeline, RECOVER},
     store::{StoreError, now_ms},
@@ -51,16 +52,26 @@ impl Pipeline {
     async fn take_turn(&self, agent: &str) -> Result<Option<TurnView>, StoreError> {
         let (agent, routing) = (agent.to_owned(), self.0.routing.clone());
         let ttl = i64::try_from(self.context_ttl().as_millis()).unwrap_or(i64::MAX);
-        self.outbox()
+        let taken = self
+            .outbox()
             .store()
             .write(move |tx| {
                 let now = now_ms();
                 match lease::take(tx, &agent, now, now.saturating_add(ttl))? {
-                    Some(leased) => Ok(Some(view(tx, &leased, &routing.people)?)),
+                    Some(leased) => {
+                        let signs = Signs::of(tx, &agent, &leased)?;
+                        Ok::<_, StoreError>(Some((view(tx, &leased, &routing.people)?, signs)))
+                    }
                     None => Ok(None),
                 }
             })
-            .await
+            .await?;
+        Ok(taken.map(|(turn, signs)| {
+            if let Some(signs) = signs {
+                self.show_signs(signs);
+            }
+            turn
+        }))
     }
 
     /// Takes what came meanwhile in its session into a turn of the caller's. All of its items, with the new ones.
