@@ -12,3 +12,4 @@ mod session;
 mod tool_hooks;
 mod tools;
 mod transcript;
+mod wake;
