@@ -136,7 +136,7 @@ pub async fn run(
             let _ = stdin.write_all(input).await;
         }
     };
-    let stderr = futures_util::future::join_all(chain.stderr.drain(..).map(beginning));
+    let stderr = futures_util::future::join_all(chain.stderr.drain(..).map(end));
     let ((), written, stderr) = tokio::join!(write, at_most(stdout, most.saturating_add(1)), stderr);
     let written = written?;
     if written.len() > most {
@@ -171,13 +171,17 @@ async fn at_most(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> io::Resul
     Ok(read)
 }
 
-/// What a program says first. The rest is read and dropped, or it would wait for ever.
-async fn beginning(mut pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
-    let read = at_most(pipe.as_mut(), MAX_STDERR_BYTES).await?;
-    if let Some(pipe) = &mut pipe {
-        tokio::io::copy(pipe, &mut tokio::io::sink()).await?;
+/// What a program says last, where it says why it fails. All of it is read, or the program would wait for ever.
+async fn end(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
+    let (mut kept, mut piece) = (Vec::new(), [0; 4096]);
+    let Some(mut pipe) = pipe else { return Ok(kept) };
+    loop {
+        match pipe.read(&mut piece).await? {
+            0 => return Ok(kept),
+            read => kept.extend_from_slice(&piece[..read]),
+        }
+        kept.drain(..kept.len().saturating_sub(MAX_STDERR_BYTES));
     }
-    Ok(read)
 }
 
 #[cfg(test)]
@@ -229,6 +233,11 @@ mod tests {
         };
         let three = chain(&["echo ok; echo no >&2; exit 3"]).await.unwrap_err();
         assert_eq!(failed(three), (Some(3), "no".into()));
+        let last = chain(&["i=0; while [ $i -lt 2000 ]; do echo $i >&2; i=$((i+1)); done; exit 1"])
+            .await
+            .unwrap_err();
+        let (_, last) = failed(last);
+        assert!(last.ends_with("1998\n1999") && last.len() <= MAX_STDERR_BYTES, "{last}");
         assert_eq!(failed(chain(&["kill -9 $$"]).await.unwrap_err()).0, None);
         assert!(matches!(chain(&["exec yes"]).await, Err(ProgramError::Long(5_000))));
         // Whoever's fault it is in a chain, and not who came to harm by it.

@@ -105,6 +105,8 @@ events! {
     TurnFailed = "turn.failed",
     /// A turn that had failed waits again.
     TurnRetried = "turn.retried",
+    /// A turn waits for its agent.
+    TurnWaiting = "turn.waiting",
 }
 
 const fn came_to(state: State) -> &'static str {
@@ -150,7 +152,7 @@ mod tests {
     use super::*;
 
     /// What stands in databases out there.
-    const STORED: [(Event, &str); 40] = [
+    const STORED: [(Event, &str); 41] = [
         (Event::Message(State::Accepted), "message.accepted"),
         (Event::Message(State::Held), "message.held"),
         (Event::Message(State::Ready), "message.ready"),
@@ -191,6 +193,7 @@ mod tests {
         (Event::TurnEnded, "turn.ended"),
         (Event::TurnFailed, "turn.failed"),
         (Event::TurnRetried, "turn.retried"),
+        (Event::TurnWaiting, "turn.waiting"),
     ];
 
     #[test]

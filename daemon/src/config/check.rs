@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
-use super::{Agent, Checked, CheckedAgent, Config, ConfigError, hooks::Transport, routes};
+use super::{Agent, Checked, CheckedAgent, Config, ConfigError, hooks::Transport, routes, wake::Way};
 use crate::{
     approval::registry::MAX_DEVICES,
     channels::registry::kind,
@@ -37,7 +37,8 @@ impl Config {
         self.check_broker()?;
         self.check_approval()?;
         let routing = self.check_routing()?;
-        Ok(Checked { book, hooks, speaks, private_urls, routing, agents })
+        let wakes = self.check_wakes()?;
+        Ok(Checked { book, hooks, wakes, speaks, private_urls, routing, agents })
     }
 
     /// Where each agent's files may come from.
@@ -72,6 +73,29 @@ impl Config {
             hooks.insert(name.clone(), hook.way().map_err(|problem| invalid(key, problem))?);
         }
         Ok(hooks)
+    }
+
+    fn check_wakes(&self) -> Result<BTreeMap<String, Way>, ConfigError> {
+        let (mut wakes, mut woken) = (BTreeMap::new(), BTreeMap::new());
+        for (name, wake) in &self.wake {
+            let key = format!("wake.{name}");
+            if !is_name(name) {
+                return Err(invalid(key, NAMES));
+            }
+            if !self.agents.contains_key(&wake.agent) {
+                return Err(invalid(format!("{key}.agent"), format!("there is no [agents.{}]", wake.agent)));
+            }
+            // Two would race for its turns.
+            if let Some(before) = woken.insert(wake.agent.as_str(), name) {
+                return Err(invalid(format!("{key}.agent"), format!("wake.{before} wakes it already")));
+            }
+            let way = wake.way().map_err(|(at, problem)| match at {
+                "" => invalid(key.clone(), problem),
+                at => invalid(format!("{key}.{at}"), problem),
+            })?;
+            wakes.insert(name.clone(), way);
+        }
+        Ok(wakes)
     }
 
     fn check_routing(&self) -> Result<Routing, ConfigError> {

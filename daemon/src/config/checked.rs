@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Agent, Config, hooks::Transport, voice::Speaks};
+use super::{Agent, Config, hooks::Transport, voice::Speaks, wake::Way};
 use crate::{
     files::{Sources, fetch_policy::Private},
     message::target::Destination,
@@ -17,6 +17,8 @@ pub struct Checked {
     pub book: BTreeMap<String, Destination>,
     /// How each hook is asked.
     pub hooks: BTreeMap<String, Transport>,
+    /// How each agent is brought its turns that does not ask for them, by the name of the section.
+    pub wakes: BTreeMap<String, Way>,
     /// Who speaks.
     pub speaks: Speaks,
     /// Where inside the local network files may be fetched from.

@@ -403,6 +403,69 @@ pub const ROUTE: &[Key] = &[
     key("read_marks", "true", "Marks messages as read when the agent takes them, if the platform can."),
 ];
 
+/// `[wake.NAME]`.
+pub const WAKE: &[Key] = &[
+    example("agent", "\"engineer\"", "The agent. It needs no token for this."),
+    example(
+        "command",
+        "[\"/usr/local/bin/engineer\", \"--once\"]",
+        "A program, by its absolute path, and its arguments: run once for each turn. What it writes on its standard output, in UTF-8, \
+         is the reply; without any there is none. If it ends with another status than 0, the turn is given out again. It gets the \
+         variables PATH, HOME, LANG, USER, GATEPOST_TURN, GATEPOST_SESSION and GATEPOST_CONTEXT, and no other.",
+    ),
+    key(
+        "input",
+        "\"json\"",
+        "With command: what the program reads on its standard input. \"json\" is the turn as GET /v1/turns has it, \"text\" only what \
+         was said.",
+    ),
+    example(
+        "url",
+        "\"http://127.0.0.1:9000/turn\"",
+        "An HTTP service. It is posted what GET /v1/turns answers, and answers {\"text\": \"...\"} or {\"response\": {...}} as POST \
+         /v1/reply takes them; or 202, or nothing, and ends the turn itself by its lease. Plain http only on this machine.",
+    ),
+    example(
+        "secret",
+        "\"file:secrets/wake\"",
+        "With url: the secret that requests are signed with, as Standard Webhooks has it. Make one with: (umask 077; echo whsec_$(head -c \
+         32 /dev/urandom | base64) > FILE)",
+    ),
+    example(
+        "openai",
+        "\"https://api.openai.com/v1\"",
+        "A model behind any endpoint that speaks as OpenAI's does: the address before /chat/completions. It is given the session's \
+         history, what was said, and the hub's tools. Plain http only on this machine.",
+    ),
+    example(
+        "token",
+        "\"file:secrets/model\"",
+        "With openai: the bearer token that the endpoint wants, if any.",
+    ),
+    example("model", "\"gpt-5-mini\"", "With openai: the name of the model."),
+    example(
+        "prompt",
+        "\"You are the house's engineer. Answer briefly.\"",
+        "With openai: what the model is told to begin with. The hub adds how a turn is written.",
+    ),
+    key(
+        "max_tokens",
+        "4096",
+        "With openai: tokens that the model may write in one turn, all requests together.",
+    ),
+    key(
+        "history",
+        "30",
+        "With openai: the newest lines of the session that it is given, at most 500 and 64 KB.",
+    ),
+    key("timeout", "\"5m\"", "How long a turn may take, at most 1h. Then it is given out again."),
+    key(
+        "at_once",
+        "2",
+        "Turns of this agent at once, at most 16. Of one session there is never more than one.",
+    ),
+];
+
 /// A section of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Section {
@@ -436,6 +499,13 @@ pub const SECTIONS: &[Section] = &[
         "routes.NAME",
         "Which agent is woken by what people write. An account reads it with receive = true.",
         ROUTE,
+    ),
+    section(
+        "wake.NAME",
+        "How an agent is brought its turns that does not ask for them. Each is called in one way: command, url or openai. What cannot be \
+         reached is called again, after a pause that grows to five minutes, and no turn is lost meanwhile. An agent without a section \
+         here takes its turns with GET /v1/turns or the tool next_turn.",
+        WAKE,
     ),
     section("reply", "What becomes of the text of an agent's turn.", REPLY),
     section(

@@ -24,6 +24,7 @@ mod span;
 pub mod template;
 mod unknown;
 pub mod voice;
+pub mod wake;
 mod warnings;
 
 use std::{collections::BTreeMap, path::Path};
@@ -129,6 +130,8 @@ pub struct Config {
     pub people: BTreeMap<String, routes::PersonEntry>,
     /// `[routes.NAME]`.
     pub routes: BTreeMap<String, routes::RouteEntry>,
+    /// `[wake.NAME]`.
+    pub wake: BTreeMap<String, wake::Wake>,
     /// `[hooks.NAME]`.
     pub hooks: BTreeMap<String, hooks::Hook>,
     /// `[channels.CHANNEL.ACCOUNT]`; each channel reads its own.

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use super::keys::{HOOK, SECTIONS, Section};
+use super::keys::{HOOK, SECTIONS, Section, WAKE};
 use crate::{
     channels::{account, registry::KINDS},
     settings::Key,
@@ -35,6 +35,7 @@ pub fn full() -> String {
             "voice" => voice(&mut file, keys),
             "agents.NAME" => agents(&mut file, keys),
             "hooks.NAME" => hooks(&mut file),
+            "wake.NAME" => wake(&mut file),
             "people.NAME" => section(&mut file, "people.ann", keys, false),
             "routes.NAME" => routes(&mut file, keys),
             name => section(&mut file, name, keys, true),
@@ -71,6 +72,16 @@ fn routes(file: &mut String, keys: &[Key]) {
     section(file, "routes.home", &others, false);
     file.pop();
     shown(file, pattern.iter());
+    file.push('\n');
+}
+
+/// One that is a program; the keys of the other two exclude its own.
+fn wake(file: &mut String) {
+    let goes_with = |key: &&Key| ["agent", "command", "input", "timeout", "at_once"].contains(&key.name);
+    let keys: Vec<Key> = WAKE.iter().filter(goes_with).copied().collect();
+    section(file, "wake.engineer", &keys, false);
+    file.pop();
+    shown(file, WAKE.iter().filter(|key| !goes_with(key)));
     file.push('\n');
 }
 

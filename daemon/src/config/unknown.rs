@@ -16,7 +16,7 @@ use crate::{
 
 const SECTIONS: &[&str] = &[
     "hub", "queue", "files", "broker", "agents", "book", "reply", "voice", "approval", "contexts", "routing",
-    "people", "routes", "hooks", "channels",
+    "people", "routes", "wake", "hooks", "channels",
 ];
 
 struct Check<'a> {
@@ -65,11 +65,12 @@ fn known<'a, 'i>(root: &'a DeTable<'i>) -> Vec<Known<'a, 'i>> {
             "approval" => one(keys::APPROVAL),
             "contexts" => one(keys::CONTEXTS),
             "routing" => one(keys::ROUTING),
-            "agents" | "hooks" | "people" | "routes" => {
+            "agents" | "hooks" | "people" | "routes" | "wake" => {
                 let keys = match section {
                     "agents" => keys::AGENT,
                     "hooks" => keys::HOOK,
                     "people" => keys::PERSON,
+                    "wake" => keys::WAKE,
                     _ => keys::ROUTE,
                 };
                 known.extend(

@@ -35,8 +35,9 @@ impl Config {
         let settings = self.channels.iter().flat_map(|(channel, accounts)| {
             accounts.values().flat_map(move |settings| secrets_of(channel, settings))
         });
+        let wakes = self.wake.values().flat_map(|wake| [&wake.secret, &wake.token]).flatten().cloned();
         let broker = self.broker.password.clone();
-        broker.into_iter().chain(self.voice.token.clone()).chain(hooks).chain(settings).collect()
+        broker.into_iter().chain(wakes).chain(self.voice.token.clone()).chain(hooks).chain(settings).collect()
     }
 }
 
@@ -44,7 +45,8 @@ impl Config {
 pub(super) fn secrets_beneath(config: &mut Config, folder: &Path) {
     let hooks = config.hooks.values_mut().filter_map(|hook| hook.token.as_mut());
     let tokens = [config.broker.password.as_mut(), config.voice.token.as_mut()];
-    for source in tokens.into_iter().flatten().chain(hooks) {
+    let wakes = config.wake.values_mut().flat_map(|wake| [wake.secret.as_mut(), wake.token.as_mut()]);
+    for source in tokens.into_iter().flatten().chain(hooks).chain(wakes.flatten()) {
         let given = mem::replace(source, SecretSource::Env(String::new()));
         *source = given.beneath(folder);
     }

@@ -1,4 +1,4 @@
-//! What happens, as it happens: for agents that want to hear what became of their messages, and for who watches over the hub.
+//! What happens, as it happens: for agents that want to hear what became of their messages and that a turn waits for them, and for who watches over the hub.
 //!
 //! An event is a row of the audit as one watcher may see it, so there is no event without its change, no change without
 //! its event, and no second list that could say otherwise. Nothing is kept for a watcher but the number that it has read up
@@ -19,7 +19,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{approval::Approvals, audit, outbox::Outbox, store::StoreError};
+use crate::{approval::Approvals, audit, outbox::Outbox, store::StoreError, turns::wake::Wake};
 
 /// Streams that one caller may have open at once.
 const MAX_STREAMS: u32 = 8;
@@ -33,7 +33,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 pub enum Watcher {
     /// Sees everything.
     Operator,
-    /// Sees what becomes of its own messages, and that there is another configuration.
+    /// Sees what becomes of its own messages and turns, and that there is another configuration.
     Agent(String),
 }
 
@@ -69,6 +69,7 @@ pub struct TooMany;
 pub struct Events {
     outbox: Outbox,
     approvals: Approvals,
+    wake: Wake,
     open: Arc<Mutex<HashMap<String, u32>>>,
     closed: Arc<watch::Sender<bool>>,
 }
@@ -80,15 +81,17 @@ pub struct Watch {
     caller: String,
     read_to: i64,
     changes: Receiver<i64>,
+    turns: watch::Receiver<u64>,
     closed: watch::Receiver<bool>,
 }
 
 impl Events {
-    /// What happens in the outbox that these approvals are about, and around it.
-    pub fn new(approvals: Approvals) -> Self {
+    /// What happens in the outbox that these approvals are about, and around it; `wake` tells of turns.
+    pub fn new(approvals: Approvals, wake: Wake) -> Self {
         Self {
             outbox: approvals.outbox().clone(),
             approvals,
+            wake,
             open: Arc::default(),
             closed: Arc::new(watch::channel(false).0),
         }
@@ -102,7 +105,7 @@ impl Events {
         after: Option<i64>,
     ) -> Result<Result<Watch, TooMany>, StoreError> {
         // Before the look, so that nothing happens unseen between the two.
-        let changes = self.outbox.changes();
+        let (changes, turns) = (self.outbox.changes(), self.wake.listen());
         let read_to = match after {
             Some(after) => after,
             None => self.outbox.store().read(audit::newest).await?,
@@ -117,7 +120,7 @@ impl Events {
         }
         let closed = self.closed.subscribe();
         let caller = caller.to_owned();
-        Ok(Ok(Watch { events: self.clone(), watcher, caller, read_to, changes, closed }))
+        Ok(Ok(Watch { events: self.clone(), watcher, caller, read_to, changes, turns, closed }))
     }
 
     /// Ends every stream: the hub stops.
@@ -166,6 +169,8 @@ impl Watch {
             tokio::select! {
                 // Any change wakes up, missed ones too.
                 _ = self.changes.recv() => tokio::time::sleep(GATHER_TIME).await,
+                // Turns of others too: the page says whose.
+                _ = self.turns.changed() => tokio::time::sleep(GATHER_TIME).await,
                 () = tokio::time::sleep_until(until.min(Instant::now() + LOOK_INTERVAL)) => {}
                 _ = self.closed.changed() => {}
             }

@@ -21,7 +21,10 @@ fn fixture() -> (tempfile::TempDir, Events) {
     let directory = tempfile::tempdir().unwrap();
     let store = Store::open(directory.path()).unwrap();
     let hub = gatepost_link::decision::PublicKey([1; 32]);
-    (directory, Events::new(Approvals::new(Outbox::new(store), hub, false)))
+    (
+        directory,
+        Events::new(Approvals::new(Outbox::new(store), hub, false), crate::turns::wake::Wake::default()),
+    )
 }
 
 async fn accept(events: &Events, agent: &str) -> i64 {

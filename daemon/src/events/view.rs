@@ -56,6 +56,7 @@ pub(super) fn page(
         match watcher {
             Watcher::Operator => events.push(line.whole()),
             Watcher::Agent(name) if line.agent.as_ref() == Some(name) => events.extend(line.message()),
+            Watcher::Agent(name) if line.turn_of() == Some(name) => events.push(line.turn()),
             // What it may do, and where, may be different now. What has changed is the operator's business.
             Watcher::Agent(_) if line.happened() == Some(audit::Event::ConfigurationReloaded) => {
                 events.push(line.bare())
@@ -166,6 +167,25 @@ impl Line {
             data["hint"] = hint.into();
         }
         Some(Event { seq: self.seq, name: self.event.clone(), data })
+    }
+
+    /// The agent of a turn that waits, has ended or has failed.
+    fn turn_of(&self) -> Option<&str> {
+        use audit::Event::{TurnEnded, TurnFailed, TurnWaiting};
+        matches!(self.happened()?, TurnWaiting | TurnEnded | TurnFailed)
+            .then(|| self.detail["agent"].as_str())
+            .flatten()
+    }
+
+    /// What its agent is told of a turn. What was said stands in it only when it is taken.
+    fn turn(&self) -> Event {
+        let mut event = self.bare();
+        for fact in ["turn", "session", "due_at", "outcome"] {
+            if !self.detail[fact].is_null() {
+                event.data[fact] = self.detail[fact].clone();
+            }
+        }
+        event
     }
 
     /// That it happened.

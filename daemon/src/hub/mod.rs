@@ -16,6 +16,7 @@ mod start;
 mod steady;
 mod upkeep;
 mod voice;
+mod wake;
 
 use std::{
     net::SocketAddr,
@@ -52,6 +53,7 @@ use crate::{
     config::{Config, locate::locate_in},
     events::Events,
     files::error::StageError,
+    intake::wake::Wakers,
     outbox::transition::TransitionError,
     pipeline::{Pipeline, current::Current},
     settings::secret::{Secret, SecretError},
@@ -113,6 +115,9 @@ pub enum HubError {
     /// A hook's token.
     #[error("hooks.{0}.token: {1}")]
     HookToken(String, SecretError),
+    /// A secret of a way to bring an agent its turns.
+    #[error("{0}: {1}")]
+    Wake(String, String),
     /// The voice's token.
     #[error("voice.token: {0}")]
     VoiceToken(SecretError),
@@ -160,6 +165,7 @@ pub struct Hub {
     upkeep: JoinHandle<()>,
     turns: JoinHandle<()>,
     telling: JoinHandle<()>,
+    wakers: Wakers,
     signer: Signer,
 }
 
@@ -188,7 +194,7 @@ impl HubError {
             Self::BrokerPassword(_) => Some("broker.password".into()),
             Self::Broker(_) => Some("broker".into()),
             Self::HookToken(hook, _) => Some(format!("hooks.{hook}.token")),
-            Self::Route(key, _) => Some(key.clone()),
+            Self::Route(key, _) | Self::Wake(key, _) => Some(key.clone()),
             Self::VoiceToken(_) => Some("voice.token".into()),
             _ => None,
         }
@@ -261,6 +267,7 @@ impl Hub {
     /// Stops: takes no more calls, lets what is on its way come to its end, closes the database. What does not end in
     /// time is taken up at the next start.
     pub async fn stop(self) {
+        self.wakers.leave().await;
         self.upkeep.abort();
         self.turns.abort();
         self.events.close();

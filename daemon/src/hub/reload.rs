@@ -8,6 +8,7 @@
 //! next start. Another data directory is refused: programs that look there would not find this hub.
 
 use std::{
+    collections::BTreeMap,
     fs,
     path::{Path, PathBuf},
     sync::Arc,
@@ -25,10 +26,12 @@ use super::{
     routing::routing,
     steady::{self, NotSteady},
     voice,
+    wake::wakers,
 };
 use crate::{
     audit::{self, Entry, Event},
     config::{Config, ConfigError, changes::Changes, locate::locate_in},
+    intake::wake::{Waker, Wakers},
     metrics::reloads::Reloads,
     outbox::bounds::Bounds,
     pipeline::{Pipeline, address_book::AddressBook, current::Current},
@@ -93,6 +96,7 @@ struct Shared {
     /// The configuration at the start: the values of what a running hub cannot change.
     started: Config,
     current: Current,
+    wakers: Wakers,
     store: Store,
     reloads: Reloads,
     /// One at a time. Nothing, once the hub has stopped.
@@ -111,11 +115,18 @@ struct Next {
     config: Config,
     opened: Opened,
     pipeline: Pipeline,
+    wakers: BTreeMap<String, Waker>,
 }
 
 impl Reload {
     /// For a hub that started with this configuration, from this file. Accounts listen from here on.
-    pub(super) async fn new(file: Option<&Path>, config: &Config, opened: Opened, current: &Current) -> Self {
+    pub(super) async fn new(
+        file: Option<&Path>,
+        config: &Config,
+        opened: Opened,
+        current: &Current,
+        wakers: &Wakers,
+    ) -> Self {
         let pipeline = current.pipeline();
         let mut listening = Listening::of(current);
         listening.follow(&pipeline).await;
@@ -124,6 +135,7 @@ impl Reload {
             started: config.clone(),
             store: pipeline.outbox().store().clone(),
             current: current.clone(),
+            wakers: wakers.clone(),
             reloads: Reloads::default(),
             holds: Mutex::new(Some(Holds { config: config.clone(), opened, listening })),
         }))
@@ -206,6 +218,7 @@ impl Shared {
         holds.config = next.config;
         holds.opened = next.opened;
         holds.listening.follow(&next.pipeline).await;
+        self.wakers.follow(next.wakers);
         Ok(changes)
     }
 
@@ -231,6 +244,7 @@ impl Shared {
         let routing = routing(&config, opened.accounts()).map_err(failed)?;
         // What waits for the next start must not keep that from succeeding.
         hooks::build(&config).map_err(failed)?;
+        let wakers = wakers(&config).map_err(failed)?;
         voice(&config).map_err(failed)?;
         broker_elsewhere(&config).map_err(failed)?;
         let book = AddressBook::new(config.checked().book.clone());
@@ -245,7 +259,7 @@ impl Shared {
             shared.book = book;
             shared.routing = Arc::new(routing);
         });
-        Ok(Next { config, opened, pipeline })
+        Ok(Next { config, opened, pipeline, wakers })
     }
 }
 

@@ -21,6 +21,7 @@ use super::{
     routing::routing,
     upkeep::{self, Plan},
     voice,
+    wake::wakers,
 };
 use crate::{
     approval::{
@@ -38,7 +39,10 @@ use crate::{
     connections::{descriptors::Descriptors, load::Load},
     events::Events,
     files::Files,
-    intake::http::{Behind, Endpoint, server},
+    intake::{
+        http::{Behind, Endpoint, server},
+        wake::Wakers,
+    },
     metrics::Metrics,
     outbox::{Outbox, transition::TransitionError},
     pipeline::{
@@ -70,17 +74,19 @@ impl Hub {
         let (link, broker) =
             meet_companions(config, users, descriptors.broker, &pipeline, key, secret).await?;
         let (outbox, files) = (pipeline.outbox().clone(), pipeline.files().clone());
-        let events = Events::new(pipeline.approvals().clone());
+        let events = Events::new(pipeline.approvals().clone(), pipeline.0.wake.clone());
         let (rest, resting) = oneshot::channel();
         let current = Current::new(pipeline);
         let dispatcher = tokio::spawn(current.clone().dispatch(resting));
-        let reload = Reload::new(extras.file.as_deref(), config, opened, &current).await;
+        let (bringing, brought) = (Wakers::of(&current), wakers(config)?);
+        let reload = Reload::new(extras.file.as_deref(), config, opened, &current, &bringing).await;
         let telling = tokio::spawn(current.clone().tell_hooks());
         let turns = tokio::spawn(current.pipeline().keep_turns());
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
         let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
         let (server, stop) = serve(config, listener, endpoint, descriptors.http);
+        bringing.follow(brought);
         tracing::info!(%address, "the hub is ready");
         Ok(Self {
             address,
@@ -99,6 +105,7 @@ impl Hub {
             upkeep,
             turns,
             telling,
+            wakers: bringing,
             signer,
         })
     }

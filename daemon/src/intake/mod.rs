@@ -2,6 +2,7 @@
 //!
 //! - [`http`]: what agents, bridges and the command line speak, and [`mcp`]: what models speak;
 //! - [`reply`]: the text of an agent's turn, which goes where the turn came from;
+//! - [`wake`]: agents that do not ask for their turns are brought them;
 //! - [`whoami`]: who a token belongs to;
 //! - [`service`]: what each of them does with a call of the `message` tool, and [`tool`]: the tools as models are told of them.
 //!
@@ -17,4 +18,5 @@ pub mod reply;
 pub mod tool;
 mod turns;
 mod views;
+pub mod wake;
 pub mod whoami;

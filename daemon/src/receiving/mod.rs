@@ -2,11 +2,13 @@
 //!
 //! - [`listening`]: the accounts that hear from their platforms, and what they hand over;
 //! - [`turns`]: agents take turns and end them;
+//! - [`typing`]: what a conversation is shown meanwhile;
 //! - [`access`]: a person lets somebody in, or not.
 
 pub mod access;
 pub mod listening;
 pub mod turns;
+mod typing;
 
 use crate::{
     admission::submit::no_room,

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, sleep_until};
 
+use super::typing::Signs;
 use crate::{
     pipeline::{Pipeline, RECOVER},
     store::{StoreError, now_ms},
@@ -51,16 +52,26 @@ impl Pipeline {
     async fn take_turn(&self, agent: &str) -> Result<Option<TurnView>, StoreError> {
         let (agent, routing) = (agent.to_owned(), self.0.routing.clone());
         let ttl = i64::try_from(self.context_ttl().as_millis()).unwrap_or(i64::MAX);
-        self.outbox()
+        let taken = self
+            .outbox()
             .store()
             .write(move |tx| {
                 let now = now_ms();
                 match lease::take(tx, &agent, now, now + routing.lease_ms, now.saturating_add(ttl))? {
-                    Some(leased) => Ok(Some(view(tx, &leased, &routing.people)?)),
+                    Some(leased) => {
+                        let signs = Signs::of(tx, &agent, &leased)?;
+                        Ok::<_, StoreError>(Some((view(tx, &leased, &routing.people)?, signs)))
+                    }
                     None => Ok(None),
                 }
             })
-            .await
+            .await?;
+        Ok(taken.map(|(turn, signs)| {
+            if let Some(signs) = signs {
+                self.show_signs(signs);
+            }
+            turn
+        }))
     }
 
     /// Takes what came meanwhile in its session into a turn of the caller's. All of its items, with the new ones.
@@ -142,6 +153,45 @@ impl Pipeline {
             .await?;
         self.0.wake.tell();
         Ok(given)
+    }
+
+    /// Puts a turn of the caller's back that nobody has begun: it waits as it did, and no attempt is spent.
+    ///
+    /// # Errors
+    /// The turn is not the caller's, or the database.
+    pub async fn put_back_turn(
+        &self,
+        agent: &str,
+        id: &str,
+        lease: &str,
+        why: String,
+    ) -> Result<Result<(), NotHeld>, StoreError> {
+        let [of, id, lease] = [agent, id, lease].map(str::to_owned);
+        let put = self.outbox().store().write(move |tx| lease::put_back(tx, &of, &id, &lease, &why)).await?;
+        self.0.wake.tell();
+        Ok(put)
+    }
+
+    /// Keeps a turn of the caller's for another five minutes.
+    ///
+    /// # Errors
+    /// The turn is not the caller's, or the database.
+    pub async fn renew_turn(
+        &self,
+        agent: &str,
+        id: &str,
+        lease: &str,
+    ) -> Result<Result<(), NotHeld>, StoreError> {
+        let [agent, id, lease] = [agent, id, lease].map(str::to_owned);
+        self.outbox()
+            .store()
+            .write(move |tx| {
+                Ok(match lease::held(tx, &agent, &id, &lease)? {
+                    Ok(_) => Ok(lease::renew(tx, &id, now_ms())?),
+                    Err(not_held) => Err(not_held),
+                })
+            })
+            .await
     }
 
     /// Lets a turn that has failed wait again; whether there was one.

@@ -23,6 +23,9 @@ pub struct Line {
     pub kind: String,
     /// What it says.
     pub text: String,
+    /// The number of its row: among what people wrote, a later one is greater.
+    #[serde(skip)]
+    pub seq: i64,
 }
 
 /// The newest lines of an agent's session, oldest first. A message of the agent's stands there as far as it arrived: also one that it
@@ -32,7 +35,7 @@ pub struct Line {
 /// The database.
 pub fn read(db: &Connection, agent: &str, session: &str, limit: u32) -> Result<Vec<Line>, StoreError> {
     let mut rows = db.prepare_cached(
-        "SELECT mine, who, channel, address, thread, at, kind, text FROM (
+        "SELECT mine, who, channel, address, thread, at, kind, text, seq FROM (
              SELECT 0 AS mine, coalesce(facts ->> '$.name', sender, '') AS who, channel, peer AS address, thread,
                  coalesce(said_at, at) AS at, kind, text, seq
              FROM inbound WHERE seq IN (
@@ -61,6 +64,7 @@ pub fn read(db: &Connection, agent: &str, session: &str, limit: u32) -> Result<V
             at: Time(row.get(5)?),
             kind: row.get(6)?,
             text: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
+            seq: row.get(8)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

@@ -7,6 +7,7 @@ use super::{MAX_LOOSE, PAUSES_MS, TurnState, WAIT_MS};
 use crate::{
     agents,
     audit::{self, Entry, Event},
+    clock::rfc3339,
     policy::Scope,
     random,
     store::StoreError,
@@ -242,6 +243,29 @@ pub fn give_back(
     })
 }
 
+/// Puts a turn back that its agent's program was not reached for: nobody has begun it, so no attempt is spent, and it keeps its place.
+///
+/// # Errors
+/// The turn is not the caller's, or the database.
+pub fn put_back(
+    tx: &Transaction<'_>,
+    agent: &str,
+    id: &str,
+    lease: &str,
+    why: &str,
+) -> Result<Result<(), NotHeld>, StoreError> {
+    let seq = match held(tx, agent, id, lease)? {
+        Ok(seq) => seq,
+        Err(not_held) => return Ok(Err(not_held)),
+    };
+    tx.prepare_cached(
+        "UPDATE turns SET state = 'waiting', lease = NULL, lease_until = NULL, attempts = attempts - 1, outcome = ?2
+         WHERE seq = ?1",
+    )?
+    .execute(params![seq, why])?;
+    Ok(Ok(()))
+}
+
 fn close(
     tx: &Transaction<'_>,
     seq: i64,
@@ -268,11 +292,31 @@ fn hand_back(tx: &Transaction<'_>, seq: i64, why: &str, now: i64) -> Result<bool
         close(tx, seq, TurnState::Failed, why, "hub", now)?;
         return Ok(false);
     };
-    tx.execute(
-        "UPDATE turns SET state = 'waiting', lease = NULL, lease_until = NULL, due_at = ?, outcome = ? WHERE seq = ?",
-        params![now + pause, why, seq],
+    let due_at = now + pause;
+    let (id, agent, session): (String, String, String) = tx.query_row(
+        "UPDATE turns SET state = 'waiting', lease = NULL, lease_until = NULL, due_at = ?, outcome = ? WHERE seq = ?
+         RETURNING id, agent, session",
+        params![due_at, why, seq],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
     )?;
+    tell(tx, &Waits { id: &id, agent: &agent, session: &session, due_at })?;
     Ok(true)
+}
+
+/// A turn that waits.
+pub(super) struct Waits<'a> {
+    pub id: &'a str,
+    pub agent: &'a str,
+    pub session: &'a str,
+    /// From when on it can be taken, in milliseconds since 1970.
+    pub due_at: i64,
+}
+
+/// Tells its agent, and whoever watches over the hub, that a turn waits.
+pub(super) fn tell(tx: &Transaction<'_>, waits: &Waits<'_>) -> Result<(), StoreError> {
+    let Waits { id, agent, session, due_at } = waits;
+    let detail = json!({"turn": id, "agent": agent, "session": session, "due_at": rfc3339(*due_at)});
+    audit::append(tx, &Entry { actor: "hub", event: Event::TurnWaiting, message: None, detail })
 }
 
 /// What ran out.
@@ -321,16 +365,19 @@ pub fn next_expiry(db: &Connection) -> Result<Option<i64>, StoreError> {
 /// # Errors
 /// The database.
 pub fn retry(tx: &Transaction<'_>, id: &str, by: &str, now: i64) -> Result<bool, StoreError> {
-    let changed = tx.execute(
-        "UPDATE turns SET state = 'waiting', attempts = 0, due_at = ?2, at = ?2, ended_at = NULL, outcome = NULL
-         WHERE id = ?1 AND state = 'failed'",
-        params![id, now],
-    )?;
-    if changed > 0 {
-        let detail = json!({"turn": id});
-        audit::append(tx, &Entry { actor: by, event: Event::TurnRetried, message: None, detail })?;
-    }
-    Ok(changed > 0)
+    let changed = tx
+        .query_row(
+            "UPDATE turns SET state = 'waiting', attempts = 0, due_at = ?2, at = ?2, ended_at = NULL, outcome = NULL
+             WHERE id = ?1 AND state = 'failed' RETURNING agent, session",
+            params![id, now],
+            |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?)),
+        )
+        .optional()?;
+    let Some((agent, session)) = changed else { return Ok(false) };
+    let detail = json!({"turn": id});
+    audit::append(tx, &Entry { actor: by, event: Event::TurnRetried, message: None, detail })?;
+    tell(tx, &Waits { id, agent: &agent, session: &session, due_at: now })?;
+    Ok(true)
 }
 
 /// Ends a turn that nobody is to take any more; whether it had not ended well before.

@@ -4,6 +4,7 @@ use rusqlite::{OptionalExtension as _, Transaction, params};
 
 use super::{
     Cause, GATHER_MOST_MS, GATHER_MS, MAX_ITEMS, MAX_WAITING_OF_AGENT, MAX_WAITING_OF_SESSION, TurnState,
+    lease,
 };
 use crate::{message::MessageId, policy::Scope, sessions::place::Place, store::StoreError};
 
@@ -120,6 +121,7 @@ fn is_full(tx: &Transaction<'_>, opening: &Opening<'_>) -> Result<bool, StoreErr
 }
 
 fn begin(tx: &Transaction<'_>, opening: &Opening<'_>, now: i64) -> Result<i64, StoreError> {
+    let id = MessageId::new().to_string();
     let due_at = if opening.gather.is_some() { now + GATHER_MS } else { now };
     let place = opening.place;
     tx.prepare_cached(
@@ -127,7 +129,7 @@ fn begin(tx: &Transaction<'_>, opening: &Opening<'_>, now: i64) -> Result<i64, S
          VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
-        MessageId::new().to_string(),
+        id,
         opening.agent,
         opening.session,
         opening.gather,
@@ -141,5 +143,7 @@ fn begin(tx: &Transaction<'_>, opening: &Opening<'_>, now: i64) -> Result<i64, S
         due_at,
         now
     ])?;
-    Ok(tx.last_insert_rowid())
+    let turn = tx.last_insert_rowid();
+    lease::tell(tx, &lease::Waits { id: &id, agent: opening.agent, session: opening.session, due_at })?;
+    Ok(turn)
 }

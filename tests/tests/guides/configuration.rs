@@ -133,6 +133,9 @@ fn quoted(line: &str) -> Vec<String> {
 fn secret(section: &str, key: &str) -> Result<String> {
     let channel = section.strip_prefix("channels.").and_then(|rest| rest.split('.').next()).unwrap_or("");
     Ok(match (channel, key) {
+        _ if section.starts_with("wake.") && key == "secret" => {
+            format!("whsec_{}", STANDARD.encode([7; SECRET_BYTES]))
+        }
         ("webhook", "secret" | "old_secrets") => format!("whsec_{}", STANDARD.encode([7; SECRET_BYTES])),
         ("googlechat", "key") => {
             let (_, private) = PAIR.as_ref().map_err(|error| anyhow!("{error}"))?;

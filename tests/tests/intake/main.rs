@@ -13,3 +13,4 @@ mod tool_hooks;
 mod tools;
 mod transcript;
 mod turns;
+mod wake;

@@ -1,7 +1,7 @@
 //! Webhook: a signed JSON request to any address, for whatever has no adapter of its own.
 //!
 //! The request is as Standard Webhooks has it, so that a receiver verifies it with a library: the part's key is the
-//! `webhook-id`, the same at every attempt and within what is signed, and [`signature`] says how. The address is the
+//! `webhook-id`, the same at every attempt and within what is signed, and [`signature`](super::kit::http::signature) says how. The address is the
 //! account's; what stands behind `webhook:` is a name that the receiver gets. Any answer of 200 to 299 is a yes, and its body
 //! may be JSON with the message's `id`.
 //!
@@ -13,7 +13,6 @@ pub(super) mod contract;
 pub(super) mod profile;
 #[cfg(test)]
 mod scenarios;
-mod signature;
 
 use std::{sync::Arc, time::Duration};
 
@@ -21,16 +20,17 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::{
-    profile::CAPABILITIES,
-    signature::{MAX_OLD_SECRETS, Secrets},
-};
+use self::profile::CAPABILITIES;
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
-    kit::http::{Answer, Decode, Http, Reader, Silence, Verdict, base::Base},
+    kit::http::{
+        Answer, Decode, Http, Reader, Silence, Verdict,
+        base::Base,
+        signature::{MAX_OLD_SECRETS, Secrets},
+    },
     limits::Scope,
 };
 use crate::{message::MessageId, settings::secret::SecretSource};

@@ -38,7 +38,8 @@ struct Streaming {
     pending: VecDeque<sse::Event>,
 }
 
-/// Every change as server-sent events, without end: an agent's own, or all for the operator. `configuration.reloaded` comes to all:
+/// Every change as server-sent events, without end: an agent's own, or all for the operator. `turn.waiting` says that a
+/// turn of the agent's can be taken from `due_at` on: `GET /v1/turns`. `configuration.reloaded` comes to all:
 /// what an agent may do, and its tools, may be different from then on.
 #[utoipa::path(
     get,

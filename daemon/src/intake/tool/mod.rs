@@ -5,6 +5,7 @@
 //! | `message` | everything that its caller's channels can do |
 //! | `send_message` | a text to a target, as the agents of other houses know it |
 //! | `reply` | the text of a turn, for the runner of an agent |
+//! | `next_turn` | what its agent is woken for, for a runner that asks |
 //! | `receipt` | what has become of a message since |
 //! | `cancel` | takes a message back that has not left |
 //! | `inbox` | what the hub has to tell: every end other than `sent`, and what a person let go |
@@ -32,7 +33,7 @@ use super::{
 };
 use crate::{
     admission::submit::Idempotency,
-    agents::Caller,
+    agents::{Caller, Role},
     channels::{formats::ToolResults, registry},
     message::{
         TOOLS,
@@ -75,6 +76,13 @@ struct Receipt {
     id: String,
     #[serde(default)]
     wait: u64,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NextTurn {
+    #[serde(default)]
+    wait: Option<u64>,
 }
 
 #[derive(Deserialize)]
@@ -158,6 +166,7 @@ impl Tools<'_> {
                 let written = "{\"context\": …, \"text\": …}, or \"response\" in place of \"text\"";
                 Reply::new(self.pipeline.clone(), self.caller).take(read(arguments, written)?).await
             }
+            "next_turn" => self.next_turn(read(arguments, "{\"wait\": …}")?).await,
             "receipt" => self.receipt(read(arguments, "{\"id\": …}")?).await,
             "cancel" => {
                 let Named { id } = read(arguments, "{\"id\": …}")?;
@@ -219,6 +228,17 @@ impl Tools<'_> {
     async fn queue(&self) -> Result<Value, Refusal> {
         let messages = self.service().list(None, LISTED).await?;
         Ok(json!({"ok": true, "messages": messages}))
+    }
+
+    /// The next turn, which is the caller's from here on; null if none comes in time.
+    async fn next_turn(&self, wanted: NextTurn) -> Result<Value, Refusal> {
+        if self.caller.role != Role::Agent {
+            let hint = "use a token of the agent; gatepost turns list shows which there are";
+            return Err(Refusal::new(Code::Forbidden, "turns are for agents", hint));
+        }
+        let wait = wanted.wait.map_or(WAIT, |wait| Duration::from_secs(wait.min(LONGEST_WAIT)));
+        let turn = self.pipeline.next_turn(&self.caller.name, wait).await.map_err(message_service::broken)?;
+        Ok(json!({"ok": true, "turn": turn}))
     }
 
     async fn receipt(&self, wanted: Receipt) -> Result<Value, Refusal> {

@@ -10,6 +10,7 @@ pub mod inlined;
 mod masked;
 pub mod quota;
 pub mod reader;
+pub mod signature;
 pub mod token;
 
 pub use masked::masked;

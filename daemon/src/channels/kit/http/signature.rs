@@ -9,17 +9,15 @@ use std::{fmt::Write as _, ops::RangeInclusive};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use ring::hmac;
 
-use crate::{
-    channels::kit::http::{masked, token::Token},
-    settings::secret::{Secret, SecretError, SecretSource},
-};
+use super::{masked, token::Token};
+use crate::settings::secret::{Secret, SecretError, SecretSource};
 
 /// How a secret begins.
 const PREFIX: &str = "whsec_";
 /// How long a secret is when decoded, in bytes (the specification, "Signature scheme").
 const SECRET_BYTES: RangeInclusive<usize> = 24..=64;
 /// Secrets beside the first. A change needs one; each makes the header longer by 48 bytes.
-pub(super) const MAX_OLD_SECRETS: usize = 4;
+pub const MAX_OLD_SECRETS: usize = 4;
 
 /// Why a secret cannot sign. Never contains any part of one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -27,28 +25,34 @@ pub(super) const MAX_OLD_SECRETS: usize = 4;
     "it is not whsec_ and the base64 of {} to {} bytes; make one and give it to the receiver too: (umask 077; echo whsec_$(head -c 32 /dev/urandom | base64) > FILE)",
     SECRET_BYTES.start(), SECRET_BYTES.end()
 )]
-pub(super) struct Unusable;
+pub struct Unusable;
 
 /// What requests are signed with: the secret, and those that receivers may still have.
-pub(super) struct Secrets {
+pub struct Secrets {
     current: Token,
     old: Vec<Secret>,
 }
 
 impl Secrets {
     /// Reads them. The old ones are read once: they are on their way out.
-    pub(super) fn read(current: SecretSource, old: &[SecretSource]) -> Result<Self, SecretError> {
+    ///
+    /// # Errors
+    /// One cannot be read.
+    pub fn read(current: SecretSource, old: &[SecretSource]) -> Result<Self, SecretError> {
         let old = old.iter().map(SecretSource::read).collect::<Result<_, _>>()?;
         Ok(Self { current: Token::read(current)?, old })
     }
 
     /// The one that is read again when the receiver refuses it.
-    pub(super) fn current(&self) -> Token {
+    pub fn current(&self) -> Token {
         self.current.clone()
     }
 
     /// What stands in `webhook-signature`.
-    pub(super) fn sign(&self, id: &str, timestamp: i64, body: &str) -> Result<String, Unusable> {
+    ///
+    /// # Errors
+    /// A secret is none of the standard.
+    pub fn sign(&self, id: &str, timestamp: i64, body: &str) -> Result<String, Unusable> {
         let signed = format!("{id}.{timestamp}.{body}");
         let mut signatures = String::new();
         for secret in [&self.current.now()].into_iter().chain(&self.old) {
@@ -60,7 +64,7 @@ impl Secrets {
     }
 
     /// A receiver's words without any of them, also without the prefix.
-    pub(super) fn masked(&self, words: &str) -> String {
+    pub fn masked(&self, words: &str) -> String {
         let bare = |secret: &Secret| secret.expose().trim_start_matches(PREFIX).to_owned();
         let all = [&self.current.now()].into_iter().chain(&self.old).map(bare).collect::<Vec<_>>();
         all.iter().fold(words.to_owned(), |words, secret| masked(&words, secret))
