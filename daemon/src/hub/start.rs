@@ -47,6 +47,7 @@ use crate::{
     },
     settings::secret::Secret,
     store::Store,
+    tasks,
     turns::wake::Wake,
 };
 
@@ -77,6 +78,7 @@ impl Hub {
         let reload = Reload::new(extras.file.as_deref(), config, opened, &current).await;
         let telling = tokio::spawn(current.clone().tell_hooks());
         let turns = tokio::spawn(current.pipeline().keep_turns());
+        let tasks = tokio::spawn(tasks::runner::run(current.clone()));
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
         let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
@@ -98,6 +100,7 @@ impl Hub {
             stop,
             upkeep,
             turns,
+            tasks,
             telling,
             signer,
         })

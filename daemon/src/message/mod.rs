@@ -32,7 +32,18 @@ pub mod target;
 mod targets;
 
 /// The names of the tools in an agent's hand.
-pub const TOOLS: [&str; 7] = ["message", "send_message", "reply", "receipt", "cancel", "inbox", "guide"];
+pub const TOOLS: [&str; 10] = [
+    "message",
+    "send_message",
+    "reply",
+    "receipt",
+    "cancel",
+    "inbox",
+    "guide",
+    "schedule_task",
+    "cancel_task",
+    "list_tasks",
+];
 
 /// Names a message for good. Time-ordered, so that listings sort by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, utoipa::ToSchema)]
