@@ -160,8 +160,10 @@ async fn one_that_is_bound_to_nothing_is_in_no_conversation_and_in_a_session_of_
 async fn what_was_missed_is_due_once_and_late_also_over_a_restart() {
     let tasks = Tasks::open();
     let task = tasks.add(new("0 * * * *", "Every hour.", None)).await;
-    tasks.store.close();
-    let tasks = Tasks { store: Store::open(tasks.directory.path()).unwrap(), directory: tasks.directory };
+    let Tasks { directory, store } = tasks;
+    store.close();
+    drop(store);
+    let tasks = Tasks { store: Store::open(directory.path()).unwrap(), directory };
     let later = task.next_at.unwrap().0 + 72 * 60 * MINUTE + 5 * MINUTE;
     assert!(tasks.due(later).await.woken);
     assert!(!tasks.due(later).await.woken);

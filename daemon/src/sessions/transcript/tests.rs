@@ -44,7 +44,7 @@ impl Said {
             let seq = tx.last_insert_rowid();
             for (idx, state) in ["confirmed", if whole { "confirmed" } else { "failed" }].iter().enumerate() {
                 tx.execute(
-                    "INSERT INTO parts (message, idx, key, state, shown, request) VALUES (?, ?, ?, ?, ?, '{}')",
+                    "INSERT INTO parts (message, idx, key, state, shown, wire) VALUES (?, ?, ?, ?, ?, '{}')",
                     params![seq, idx as i64, format!("{text}{idx}"), state, format!("{text} {idx}")],
                 )?;
             }
@@ -110,7 +110,7 @@ async fn a_session_of_a_large_database_is_read_at_once() {
              INSERT INTO messages (id, agent, state, action, channel, account, address, silent, text, fingerprint, accepted_at,
                  deadline, due_at, best_effort, resend, ended_at, session)
              SELECT 'm' || i, 'a', 'sent', 'send', 'local', 'home', 'ann', 0, 'x', x'00', i, 9, 1, 0, 0, i, 's' || (i % 10) FROM n;
-             INSERT INTO parts (message, idx, key, state, shown, request) SELECT seq, 0, id, 'confirmed', 'x', '{}' FROM messages;",
+             INSERT INTO parts (message, idx, key, state, shown, wire) SELECT seq, 0, id, 'confirmed', 'x', '{}' FROM messages;",
         )?;
         Ok::<_, StoreError>(())
     });
