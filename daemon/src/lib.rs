@@ -62,6 +62,7 @@ pub mod sessions;
 pub mod settings;
 pub mod spelling;
 pub mod store;
+pub mod tasks;
 pub mod turns;
 pub mod unique_keys;
 pub mod voice;

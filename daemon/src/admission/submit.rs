@@ -16,6 +16,7 @@ use crate::{
         MessageId,
         attachment::Attachment,
         call::Call,
+        operation::Operation,
         receipt::{PartReceipt, Receipt},
         refusal::{Code, NO_ACCOUNT, Refusal},
         state::{PartState, State},
@@ -24,13 +25,13 @@ use crate::{
     outbox::{
         accept::{AcceptError, Accepted},
         bounds::Full,
-        new_message::NewMessage,
+        new_message::{NewMessage, SaidIn},
         receipt, receipt_of,
         row::Lane,
     },
     pipeline::{Pipeline, unavailable},
     policy::{Origin, Touched, Verdict},
-    sessions,
+    sessions::{self, place::Place},
     store::{StoreError, now_ms},
     turns::lease,
 };
@@ -109,6 +110,7 @@ impl Pipeline {
             self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
         });
         let account_is = self.0.accounts.fingerprint(&resolved.target.channel, &resolved.account);
+        let said_in = self.said_in(agent, &call.operation, origin.as_ref(), &resolved);
         let new = NewMessage {
             id: MessageId::new(),
             agent: agent.to_owned(),
@@ -123,6 +125,7 @@ impl Pipeline {
             reply_to: call.reply_to,
             silent: call.silent,
             origin,
+            said_in,
             text: call.text,
             attachments: attachments(&staged),
             deadline: now_ms().saturating_add(i64::try_from(ttl.as_millis()).unwrap_or(i64::MAX)),
@@ -134,6 +137,30 @@ impl Pipeline {
             asks,
         };
         Ok(Admission::New(Box::new(Admitted { new, staged, lane, span })))
+    }
+
+    /// The session that a message is said in: that of its turn where it stays in the conversation, else that of where it goes. The
+    /// agent's route there names it, as it does for what people write.
+    fn said_in(
+        &self,
+        agent: &str,
+        operation: &Operation,
+        origin: Option<&Origin>,
+        resolved: &Resolved,
+    ) -> SaidIn {
+        let (account, target) = (&resolved.account, &resolved.target);
+        if let Some(origin) =
+            origin.filter(|of| of.is_at(account, target) && of.place.thread == target.thread)
+        {
+            return SaidIn::Turn(origin.session.clone());
+        }
+        if !operation.says_something() {
+            return SaidIn::None;
+        }
+        let Target { channel, address, thread } = target.clone();
+        let place = Place { channel, account: account.clone(), address, thread };
+        let opened = self.0.routing.session_at(agent, &place);
+        SaidIn::Destination { place, opened }
     }
 
     /// Writes a message down that was judged and that nobody is asked about.

@@ -95,6 +95,12 @@ events! {
     PartUndelivered = "part.undelivered",
     /// Messages were removed.
     QueuePurged = "queue.purged",
+    /// An agent, or an operator, took a task back.
+    TaskCancelled = "task.cancelled",
+    /// A task was due, and woke its agent.
+    TaskDue = "task.due",
+    /// An agent scheduled a task.
+    TaskScheduled = "task.scheduled",
     /// A token was issued.
     TokenAdded = "token.added",
     /// A token is void.
@@ -152,7 +158,7 @@ mod tests {
     use super::*;
 
     /// What stands in databases out there.
-    const STORED: [(Event, &str); 41] = [
+    const STORED: [(Event, &str); 44] = [
         (Event::Message(State::Accepted), "message.accepted"),
         (Event::Message(State::Held), "message.held"),
         (Event::Message(State::Ready), "message.ready"),
@@ -188,6 +194,9 @@ mod tests {
         (Event::PartSettled, "part.settled"),
         (Event::PartUndelivered, "part.undelivered"),
         (Event::QueuePurged, "queue.purged"),
+        (Event::TaskCancelled, "task.cancelled"),
+        (Event::TaskDue, "task.due"),
+        (Event::TaskScheduled, "task.scheduled"),
         (Event::TokenAdded, "token.added"),
         (Event::TokenRevoked, "token.revoked"),
         (Event::TurnEnded, "turn.ended"),

@@ -22,6 +22,7 @@ mod run;
 mod send;
 mod sessions;
 mod shells;
+mod tasks;
 mod text;
 mod turns;
 
@@ -99,6 +100,9 @@ enum Command {
     /// See what agents were woken for, and give what failed out again.
     #[command(subcommand)]
     Turns(turns::Command),
+    /// See what agents are to be woken for later, and take it back.
+    #[command(subcommand)]
+    Tasks(tasks::Command),
     /// See who writes to agents, and let people in or shut them out.
     #[command(subcommand)]
     People(people::Command),
@@ -254,6 +258,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Mcp(arguments) => mcp::run(&place, &arguments).await,
         Command::Queue(command) => queue::run(&place, command).await,
         Command::Turns(command) => turns::run(&place, command).await,
+        Command::Tasks(command) => tasks::run(&place, command).await,
         Command::People(command) => people::run(&place, command).await,
         Command::Sessions(command) => sessions::run(&place, command).await,
         Command::Companion(command) => companion::run(&place, command).await,

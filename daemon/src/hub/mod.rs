@@ -164,6 +164,7 @@ pub struct Hub {
     stop: watch::Sender<bool>,
     upkeep: JoinHandle<()>,
     turns: JoinHandle<()>,
+    tasks: JoinHandle<()>,
     telling: JoinHandle<()>,
     wakers: Wakers,
     signer: Signer,
@@ -270,6 +271,7 @@ impl Hub {
         self.wakers.leave().await;
         self.upkeep.abort();
         self.turns.abort();
+        self.tasks.abort();
         self.events.close();
         self.telling.abort();
         // A receiver that is gone has stopped already.

@@ -51,6 +51,7 @@ use crate::{
     },
     settings::secret::Secret,
     store::Store,
+    tasks,
     turns::wake::Wake,
 };
 
@@ -82,6 +83,7 @@ impl Hub {
         let reload = Reload::new(extras.file.as_deref(), config, opened, &current, &bringing).await;
         let telling = tokio::spawn(current.clone().tell_hooks());
         let turns = tokio::spawn(current.pipeline().keep_turns());
+        let tasks = tokio::spawn(tasks::runner::run(current.clone()));
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
         let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
@@ -104,6 +106,7 @@ impl Hub {
             stop,
             upkeep,
             turns,
+            tasks,
             telling,
             wakers: bringing,
             signer,

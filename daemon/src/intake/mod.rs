@@ -15,6 +15,7 @@ mod message_service;
 mod operate;
 mod refused;
 pub mod reply;
+mod tasks;
 pub mod tool;
 mod turns;
 mod views;

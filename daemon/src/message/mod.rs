@@ -32,8 +32,19 @@ pub mod target;
 mod targets;
 
 /// The names of the tools in an agent's hand.
-pub const TOOLS: [&str; 8] =
-    ["message", "send_message", "reply", "next_turn", "receipt", "cancel", "inbox", "guide"];
+pub const TOOLS: [&str; 11] = [
+    "message",
+    "send_message",
+    "reply",
+    "next_turn",
+    "receipt",
+    "cancel",
+    "inbox",
+    "guide",
+    "schedule_task",
+    "cancel_task",
+    "list_tasks",
+];
 
 /// Names a message for good. Time-ordered, so that listings sort by it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, utoipa::ToSchema)]

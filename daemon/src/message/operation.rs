@@ -213,6 +213,11 @@ impl Operation {
         }
     }
 
+    /// Whether people read words of it, and may answer them.
+    pub fn says_something(&self) -> bool {
+        matches!(self, Self::Send(_) | Self::Poll(_) | Self::Thread { .. } | Self::Edit { .. })
+    }
+
     /// The platform id of the message that it is done to, if it is done to one.
     pub fn message(&self) -> Option<&str> {
         match self {

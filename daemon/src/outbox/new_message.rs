@@ -5,7 +5,24 @@ use crate::{
         MessageId, attachment::Attachment, fingerprint::Fingerprint, operation::Operation, target::Target,
     },
     policy::{Origin, Touched},
+    sessions::place::Place,
 };
+
+/// The agent's session that a message is said in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum SaidIn {
+    /// That of its turn: it stays in the conversation that the turn came from.
+    Turn(Option<String>),
+    /// That of its destination, which is `opened` if the agent has none there: what is answered lands in it.
+    Destination {
+        /// The conversation that it goes to.
+        place: Place,
+        /// The session that is opened there.
+        opened: String,
+    },
+    /// None: it says nothing to anybody.
+    None,
+}
 
 /// A message that passed the checks on admission.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +53,8 @@ pub struct NewMessage {
     pub silent: bool,
     /// The conversation its turn came from.
     pub origin: Option<Origin>,
+    /// The session that it is said in.
+    pub said_in: SaidIn,
     /// What the agent wrote.
     pub text: String,
     /// Files that go along. Their callers keep them from being swept until this is on disk.
@@ -74,6 +93,7 @@ impl NewMessage {
             reply_to: None,
             silent: false,
             origin: None,
+            said_in: SaidIn::None,
             text: text.into(),
             attachments: vec![],
             deadline: i64::MAX,

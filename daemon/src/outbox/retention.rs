@@ -13,6 +13,7 @@ use crate::{
     clock, files,
     message::state::State,
     store::{StoreError, now_ms},
+    tasks::book,
 };
 
 /// Messages that go in one step.
@@ -119,7 +120,9 @@ fn received(tx: &Transaction<'_>, before: i64) -> Result<usize, StoreError> {
         tx.prepare_cached("DELETE FROM inbound_files WHERE inbound = ?")?.execute([row])?;
         tx.prepare_cached("DELETE FROM inbound WHERE seq = ?")?.execute([row])?;
     }
-    Ok(ended.len() + rows.len() + forgotten(tx, before)?)
+    // The runs of a day are counted by the tasks that are over, too.
+    let tasks = book::forget(tx, before.min(now_ms() - 2 * 86_400_000), few)?;
+    Ok(ended.len() + rows.len() + tasks + forgotten(tx, before)?)
 }
 
 /// What is kept of those who write, as long as nothing was granted to them. Keys of events are kept for 30 days at least: no platform

@@ -54,6 +54,8 @@ pub struct MessageRow {
     pub silent: bool,
     /// The conversation its turn came from.
     pub origin: Option<Origin>,
+    /// The session that it is said in; none if it says nothing to anybody.
+    pub session: Option<String>,
     /// What is sent: what the agent wrote, or what the hooks made of it.
     pub text: String,
     /// When it was accepted.
@@ -129,6 +131,7 @@ impl MessageRow {
             unidentified: row.get(30)?,
             history: list(row, 31)?,
             account_is: row.get::<_, Option<_>>(32)?.map(Fingerprint),
+            session: row.get(33)?,
         })
     }
 

@@ -27,7 +27,7 @@ pub struct TranscriptEntry {
     pub at: Time,
     /// The message.
     pub id: String,
-    /// The session that its turn belonged to; none for a turn in no conversation.
+    /// The session that it was said in: that of the conversation that it went to.
     pub session: Option<String>,
     /// Where it went.
     pub to: String,
@@ -72,7 +72,7 @@ fn said(
         to: message.target().to_string(),
         state: message.state,
         parts: arrived.map(|part| part.shown).collect(),
-        session: message.origin.and_then(|origin| origin.session),
+        session: message.session,
         id: message.id,
     })
 }

@@ -123,8 +123,14 @@ struct Known<'a> {
     scope: Scope,
     calls: bool,
     late: bool,
-    /// The agent whose message it answers to.
-    answers: Option<String>,
+    /// The agent whose message it answers to, and the session that this was said in.
+    answers: Option<Answered>,
+}
+
+/// A message of the hub's that something answers to.
+struct Answered {
+    agent: String,
+    session: Option<String>,
 }
 
 fn one(
@@ -300,15 +306,17 @@ fn scope_of_message(
     Ok(found.optional()?.flatten().unwrap_or(Scope::Unknown))
 }
 
-/// The agent that sent a message of the hub's, if it is one.
-fn sent_by(tx: &Transaction<'_>, place: &Place, platform_id: &str) -> Result<Option<String>, StoreError> {
+/// The agent that sent a message of the hub's, if it is one, and in which session. That of another thread is no session of this one.
+fn sent_by(tx: &Transaction<'_>, place: &Place, platform_id: &str) -> Result<Option<Answered>, StoreError> {
     let mut look = tx.prepare_cached(
-        "SELECT messages.agent FROM parts JOIN messages ON messages.seq = parts.message
-         WHERE parts.platform_id = ? AND messages.channel = ? AND messages.account = ? AND messages.address = ?
+        "SELECT messages.agent, iif(messages.thread IS NULL OR messages.thread = ?5, messages.session, NULL) FROM parts JOIN messages ON messages.seq = parts.message
+         WHERE parts.platform_id = ?1 AND messages.channel = ?2 AND messages.account = ?3 AND messages.address = ?4
          ORDER BY messages.seq DESC LIMIT 1",
     )?;
     Ok(look
-        .query_row([platform_id, &place.channel, &place.account, &place.address], |row| row.get(0))
+        .query_row(params![platform_id, place.channel, place.account, place.address, place.thread], |row| {
+            Ok(Answered { agent: row.get(0)?, session: row.get(1)? })
+        })
         .optional()?)
 }
 
@@ -457,7 +465,7 @@ fn for_agent(
     };
     // What was pressed or entered is for the agent that asked.
     let calls =
-        known.calls && known.answers.as_ref().is_none_or(|agent| text.is_some() || *agent == route.agent);
+        known.calls && known.answers.as_ref().is_none_or(|of| text.is_some() || of.agent == route.agent);
     let situation = Situation {
         text,
         calls,
@@ -494,8 +502,11 @@ fn for_agent(
         Some(row) => row,
         None => *row.insert(write(tx, known, received, now, outcome)?),
     };
-    let session = match spoke {
-        Some((session, _)) => session,
+    // An answer belongs to the session of what it answers, also where that opens a thread of its own.
+    let answered =
+        known.answers.as_ref().filter(|of| of.agent == route.agent).and_then(|of| of.session.clone());
+    let session = match spoke.map(|(session, _)| session).or(answered) {
+        Some(session) => session,
         None => route.session_of(&place.channel, &place.account, &place.address, place.thread.as_deref()),
     };
     if verdict == Verdict::Accumulate {

@@ -19,6 +19,7 @@ use serde::Deserialize;
 use crate::{
     people::People,
     policy::{Allowlist, Pattern},
+    sessions::place::Place,
     turns::LEASE_MS,
 };
 
@@ -203,6 +204,16 @@ impl Routing {
         let mut agents = BTreeSet::new();
         fitting.retain(|(_, route)| agents.insert(route.agent.as_str()));
         fitting.into_iter().map(|(_, route)| route).collect()
+    }
+
+    /// The session that an agent has at a place where it has none yet: as its wiring there has it, else one for the conversation.
+    pub fn session_at(&self, agent: &str, place: &Place) -> String {
+        let Place { channel, account, address, thread } = place;
+        let mut wirings = self.wirings(channel, account, address).into_iter();
+        match wirings.find(|route| route.agent == agent) {
+            Some(route) => route.session_of(channel, account, address, thread.as_deref()),
+            None => place.session(),
+        }
     }
 
     /// Whether anything that is received has a use.

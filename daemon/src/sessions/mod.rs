@@ -201,7 +201,7 @@ impl Heard {
 }
 
 const LATEST: &str = "SELECT thread, platform_id, seq FROM inbound
-     WHERE channel = ?1 AND account = ?2 AND peer = ?3 AND (NOT ?6 OR thread IS ?7)
+     WHERE channel = ?1 AND account = ?2 AND peer = ?3 AND kind <> 'task' AND (NOT ?6 OR thread IS ?7)
          AND EXISTS (SELECT 1 FROM contexts WHERE contexts.inbound = inbound.seq AND contexts.agent = ?4
              AND (?5 IS NULL OR contexts.session = ?5))
      ORDER BY seq DESC LIMIT 1";
@@ -266,21 +266,27 @@ pub async fn origin(
 /// The longest words of a person that stand on a card, in characters.
 const MAX_BECAUSE_CHARS: usize = 160;
 
-/// Whose words started a turn, and which: those of its least trusted author, on one line.
+/// Whose words started a turn, and which: those of its least trusted author, on one line. Those of a task are those of the turn that
+/// scheduled it.
 fn because(db: &Connection, turn: Option<i64>) -> rusqlite::Result<Option<String>> {
     let Some(turn) = turn else { return Ok(None) };
-    let sql = "SELECT channel, sender, facts ->> '$.name', text FROM turn_items
-         JOIN inbound ON inbound.seq = turn_items.inbound WHERE turn = ? AND sender IS NOT NULL
+    let sql = "SELECT channel, sender, facts ->> '$.name', text, kind, facts ->> '$.because' FROM turn_items
+         JOIN inbound ON inbound.seq = turn_items.inbound WHERE turn = ? AND (sender IS NOT NULL OR kind = 'task')
          ORDER BY CASE scope WHEN 'blocked' THEN 0 WHEN 'unknown' THEN 1 WHEN 'known' THEN 2 ELSE 3 END,
              engages DESC, seq LIMIT 1";
     let words = |row: &Row<'_>| {
+        let (kind, because): (String, Option<String>) = (row.get(4)?, row.get(5)?);
+        let text = one_line(&row.get::<_, String>(3)?);
+        if kind == "task" {
+            let why = because.map_or_else(String::new, |because| format!(", scheduled because {because}"));
+            return Ok(format!("a task was due: \"{text}\"{why}"));
+        }
         let (channel, sender): (String, String) = (row.get(0)?, row.get(1)?);
-        let (name, text): (Option<String>, String) = (row.get(2)?, row.get(3)?);
-        let who = match name {
+        let who = match row.get::<_, Option<String>>(2)? {
             Some(name) => format!("{} ({channel}:{sender})", one_line(&name)),
             None => format!("{channel}:{sender}"),
         };
-        Ok(format!("{who} wrote: \"{}\"", one_line(&text)))
+        Ok(format!("{who} wrote: \"{text}\""))
     };
     db.prepare_cached(sql)?.query_row([turn], words).optional()
 }

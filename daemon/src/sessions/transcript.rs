@@ -1,4 +1,5 @@
-//! What was said in a session, both ways, in order: what people wrote to the agent there, and what arrived of what it said.
+//! What was said in a session, both ways, in order: what people wrote to the agent there, and what arrived of what it said. A task that was
+//! due stands there as a line of its kind.
 
 use rusqlite::{Connection, params};
 use serde::Serialize;
@@ -16,7 +17,7 @@ pub struct Line {
     pub who: String,
     /// Where, as a target.
     pub place: String,
-    /// When it was said, or arrived (RFC 3339).
+    /// When it came to the hub, or arrived (RFC 3339).
     #[schema(value_type = String)]
     pub at: Time,
     /// `message`, `edit` and so on.
@@ -28,33 +29,36 @@ pub struct Line {
     pub seq: i64,
 }
 
+/// What people wrote: what stands in turns of the session, and what bridges reported for it.
+const HEARD: &str = "SELECT 0, CASE kind WHEN 'task' THEN ?1 ELSE coalesce(facts ->> '$.name', sender, '') END, channel, peer, thread, at,
+         kind, text, seq
+     FROM inbound WHERE seq IN (
+         SELECT inbound FROM (SELECT inbound FROM turn_items WHERE agent = ?1 AND session = ?2 ORDER BY inbound DESC LIMIT ?3)
+         UNION SELECT inbound FROM (SELECT inbound FROM contexts WHERE agent = ?1 AND session = ?2 ORDER BY inbound DESC LIMIT ?3))";
+
+/// What arrived of what the agent said.
+const SAID: &str = "SELECT 1, agent, channel, address, thread, ended_at, action,
+         (SELECT group_concat(shown, char(10)) FROM (SELECT shown FROM parts
+             WHERE message = messages.seq AND state = 'confirmed' ORDER BY idx)), seq
+     FROM messages WHERE agent = ?1 AND session = ?2 AND ended_at IS NOT NULL
+         AND EXISTS (SELECT 1 FROM parts WHERE message = messages.seq AND state = 'confirmed')
+     ORDER BY ended_at DESC LIMIT ?3";
+
+/// The newest of both, in the order of the hub's clock: platforms tell the time to the second, and each by its own.
+fn both() -> String {
+    format!(
+        "SELECT * FROM (SELECT * FROM ({HEARD}) UNION ALL SELECT * FROM ({SAID}) ORDER BY 6 DESC, 1 DESC, 9 DESC LIMIT ?3)
+         ORDER BY 6, 1, 9"
+    )
+}
+
 /// The newest lines of an agent's session, oldest first. A message of the agent's stands there as far as it arrived: also one that it
 /// sent first, into the session of its destination.
 ///
 /// # Errors
 /// The database.
 pub fn read(db: &Connection, agent: &str, session: &str, limit: u32) -> Result<Vec<Line>, StoreError> {
-    let mut rows = db.prepare_cached(
-        "SELECT mine, who, channel, address, thread, at, kind, text, seq FROM (
-             SELECT 0 AS mine, coalesce(facts ->> '$.name', sender, '') AS who, channel, peer AS address, thread,
-                 coalesce(said_at, at) AS at, kind, text, seq
-             FROM inbound WHERE seq IN (
-                 SELECT inbound FROM turn_items WHERE agent = ?1 AND session = ?2
-                 UNION SELECT inbound FROM contexts WHERE agent = ?1 AND session = ?2)
-             UNION ALL
-             SELECT 1, agent, channel, address, thread, coalesce(ended_at, accepted_at), action,
-                 (SELECT group_concat(shown, char(10)) FROM (SELECT shown FROM parts
-                     WHERE message = messages.seq AND state = 'confirmed' ORDER BY idx)), seq
-             FROM messages WHERE agent = ?1 AND ended_at IS NOT NULL
-                 AND EXISTS (SELECT 1 FROM parts WHERE message = messages.seq AND state = 'confirmed')
-                 AND (origin ->> '$.session' = ?2 AND address = coalesce(origin ->> '$.place.address', address)
-                     OR EXISTS (SELECT 1 FROM sessions WHERE sessions.agent = ?1 AND session = ?2
-                         AND sessions.channel = messages.channel AND sessions.account = messages.account
-                         AND sessions.address = messages.address
-                         AND (sessions.thread = coalesce(messages.thread, '') OR sessions.thread = '')))
-             ORDER BY at DESC, mine DESC, seq DESC LIMIT ?3)
-         ORDER BY at, mine, seq",
-    )?;
+    let mut rows = db.prepare_cached(&both())?;
     let rows = rows.query_map(params![agent, session, limit], |row| {
         let place = Target { channel: row.get(2)?, address: row.get(3)?, thread: row.get(4)? };
         Ok(Line {
@@ -69,3 +73,6 @@ pub fn read(db: &Connection, agent: &str, session: &str, limit: u32) -> Result<V
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
+
+#[cfg(test)]
+mod tests;

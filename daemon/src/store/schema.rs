@@ -573,6 +573,43 @@ ALTER TABLE contexts ADD COLUMN turn INTEGER REFERENCES turns (seq);
 CREATE INDEX contexts_turn ON contexts (turn) WHERE turn IS NOT NULL;
 -- Whoever looks for the messages of a turn repeats this expression. A row that somebody tampered with is no JSON, and no error here.
 CREATE INDEX messages_turn ON messages (iif(json_valid(origin), origin ->> '$.turn', NULL));
+-- What agents want to be woken for later. A task with no end is due at `next_at`, and looked at when `try_at` has come.
+CREATE TABLE tasks (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    agent TEXT NOT NULL,
+    schedule TEXT NOT NULL,
+    zone TEXT,
+    recurs INTEGER NOT NULL,
+    prompt TEXT NOT NULL,
+    session TEXT NOT NULL,
+    scope TEXT NOT NULL,
+    because TEXT,
+    -- The conversation; nothing of a task that is in none.
+    channel TEXT,
+    account TEXT,
+    address TEXT,
+    thread TEXT,
+    at INTEGER NOT NULL,
+    next_at INTEGER NOT NULL,
+    try_at INTEGER NOT NULL,
+    -- Since 1970, and how often it was due on that day.
+    day INTEGER NOT NULL DEFAULT 0,
+    runs_of_day INTEGER NOT NULL DEFAULT 0,
+    runs INTEGER NOT NULL DEFAULT 0,
+    last_at INTEGER,
+    outcome TEXT,
+    ended_at INTEGER
+) STRICT;
+CREATE INDEX tasks_due ON tasks (try_at) WHERE ended_at IS NULL;
+CREATE INDEX tasks_agent ON tasks (agent, at);
+CREATE INDEX tasks_ended ON tasks (ended_at) WHERE ended_at IS NOT NULL;
+-- The session that a message is said in: that of its destination.
+ALTER TABLE messages ADD COLUMN session TEXT;
+UPDATE messages SET session = origin ->> '$.session' WHERE origin ->> '$.session' IS NOT NULL;
+CREATE INDEX messages_session ON messages (agent, session, ended_at) WHERE ended_at IS NOT NULL AND session IS NOT NULL;
+CREATE INDEX turn_items_session ON turn_items (agent, session, inbound);
+CREATE INDEX contexts_session ON contexts (agent, session, inbound);
 "];
 
 /// How many migrations a database has seen.

@@ -130,6 +130,9 @@ pub struct Item {
     /// What was entered into a form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<Entry>,
+    /// The task that was due: by this it is cancelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
 }
 
 /// Who did something.
@@ -253,7 +256,8 @@ pub(super) fn items(
     people: &People,
 ) -> Result<(Vec<Item>, Facts), StoreError> {
     let mut rows = db.prepare_cached(
-        "SELECT seq, kind, engages, coalesce(said_at, at), channel, peer, thread, platform_id, text, sender, scope, facts
+        "SELECT seq, kind, engages, coalesce(said_at, at), channel, peer, thread, platform_id, text, sender, scope, facts,
+             turn_items.agent
          FROM turn_items JOIN inbound ON inbound.seq = turn_items.inbound WHERE turn = ?
          ORDER BY coalesce(said_at, at), seq LIMIT ?",
     )?;
@@ -269,8 +273,12 @@ pub(super) fn items(
             first = Some(facts.clone());
         }
         let handle: Option<String> = row.get(9)?;
-        let id = user_id(&at.channel, handle.as_deref().unwrap_or(&at.address));
         let kind: String = row.get(1)?;
+        // A task is its agent's own, whatever conversation it is bound to.
+        let id = match facts.task {
+            Some(_) => format!("agent:{}", row.get::<_, String>(12)?),
+            None => user_id(&at.channel, handle.as_deref().unwrap_or(&at.address)),
+        };
         items.push(Item {
             id: format!("in-{}", row.get::<_, i64>(0)?),
             removed: (kind == "reaction").then_some(facts.removed),
@@ -287,7 +295,7 @@ pub(super) fn items(
                 scope: row.get::<_, Option<Scope>>(10)?.unwrap_or(Scope::Owner),
                 name: facts.name,
             },
-            target: (place != Some(&at)).then(|| at.to_string()),
+            target: (place != Some(&at) && facts.task.is_none()).then(|| at.to_string()),
             reply_to: facts.reply_to.map(Into::into),
             files: facts.files.into_iter().map(Into::into).collect(),
             missing: facts.missing,
@@ -296,6 +304,7 @@ pub(super) fn items(
             data: facts.data,
             options: facts.options,
             entry: facts.entry,
+            task: facts.task,
         });
     }
     Ok((items, first.unwrap_or_default()))

@@ -60,6 +60,12 @@ pub struct Facts {
     /// It came long after it was said.
     #[serde(skip_serializing_if = "is_false")]
     pub late: bool,
+    /// The task that was due.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Whose words started the turn that scheduled it, and which.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
 }
 
 /// The message that one answers.

@@ -35,7 +35,20 @@ async fn the_protocols_own_client_does_the_main_job_over_http() -> Result<()> {
     let names: Vec<&str> =
         tools["tools"].as_array().context("tools")?.iter().map(|t| text(t, "name")).collect();
     ensure!(
-        names == ["message", "send_message", "reply", "next_turn", "receipt", "cancel", "inbox", "guide"],
+        names
+            == [
+                "message",
+                "send_message",
+                "reply",
+                "next_turn",
+                "receipt",
+                "cancel",
+                "inbox",
+                "guide",
+                "schedule_task",
+                "cancel_task",
+                "list_tasks"
+            ],
         "{names:?}"
     );
 
@@ -486,7 +499,20 @@ async fn the_inspector_does_the_main_job() -> Result<()> {
     let tools = tools["tools"].as_array().context("tools")?;
     let names: Vec<_> = tools.iter().map(|tool| text(tool, "name")).collect();
     ensure!(
-        names == ["message", "send_message", "reply", "next_turn", "receipt", "cancel", "inbox", "guide"],
+        names
+            == [
+                "message",
+                "send_message",
+                "reply",
+                "next_turn",
+                "receipt",
+                "cancel",
+                "inbox",
+                "guide",
+                "schedule_task",
+                "cancel_task",
+                "list_tasks"
+            ],
         "{names:?}"
     );
     ensure!(tools[0]["inputSchema"]["properties"]["voice"]["properties"]["text"].is_object(), "{}", tools[0]);

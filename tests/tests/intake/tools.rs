@@ -47,7 +47,20 @@ async fn a_tool_is_described_for_who_asks() -> Result<()> {
     let engineer = tools(&fixture.agent("engineer").await?)?;
     let names: Vec<&str> = engineer.iter().map(|tool| text(tool, "name")).collect();
     ensure!(
-        names == ["message", "send_message", "reply", "next_turn", "receipt", "cancel", "inbox", "guide"],
+        names
+            == [
+                "message",
+                "send_message",
+                "reply",
+                "next_turn",
+                "receipt",
+                "cancel",
+                "inbox",
+                "guide",
+                "schedule_task",
+                "cancel_task",
+                "list_tasks"
+            ],
         "{names:?}"
     );
     let message = &engineer[0];

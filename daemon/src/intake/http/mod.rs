@@ -25,6 +25,7 @@ mod query;
 mod reload;
 mod reply;
 pub mod server;
+mod tasks;
 mod tools;
 mod turns;
 mod whoami;
@@ -160,6 +161,8 @@ const TABLE: &[(&str, Make)] = &[
     ("turns", || routes!(turns::end)),
     ("turns", || routes!(turns::retry)),
     ("turns", || routes!(turns::drop_turn)),
+    ("turns", || routes!(tasks::list)),
+    ("turns", || routes!(tasks::cancel)),
     ("people", || routes!(people::list, people::grant)),
     ("people", || routes!(people::answer)),
     ("people", || routes!(people::sessions)),

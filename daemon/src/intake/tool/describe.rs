@@ -6,7 +6,7 @@ mod schema;
 use serde_json::json;
 
 use self::schema::schema;
-use super::{Described, simple};
+use super::{Described, actions, simple};
 use crate::{
     admission::plan,
     agents::{Caller, Role},
@@ -132,6 +132,9 @@ pub(super) fn all(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>)
         // Behind what models know, and before what asks about it.
         all.insert(2, reply);
         all.insert(3, next_turn());
+    }
+    if caller.role == Role::Agent {
+        all.extend(actions::described());
     }
     all
 }

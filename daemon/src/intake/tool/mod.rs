@@ -11,13 +11,17 @@
 //! | `inbox` | what the hub has to tell: every end other than `sent`, and what a person let go |
 //! | `guide` | how to write for a channel, before the first message there |
 //!
+//! Beside them stand the delivery actions of agents: see [`actions`].
+//!
 //! A description and a schema are made for who asks: a model sees what it can do, and nothing else.
 
+mod actions;
 mod describe;
 mod following;
 mod guide;
 pub(crate) mod hooks;
 mod simple;
+mod tasks;
 
 use std::time::Duration;
 
@@ -178,6 +182,9 @@ impl Tools<'_> {
                 Ok(json!(self.guide(&channel)?))
             }
             _ => {
+                if let Some(action) = actions::find(tool) {
+                    return (action.handler)(self, arguments).await;
+                }
                 let known = format!("tools are: {}", TOOLS.join(", "));
                 Err(Refusal::new(Code::NotFound, "there is no such tool", known))
             }

@@ -15,11 +15,12 @@ use crate::{
     outbox::{
         bounds::Bounds,
         digest,
-        new_message::NewMessage,
+        new_message::{NewMessage, SaidIn},
         recent::Mark,
         row::MessageRow,
         transition::{self, Change, NewPart},
     },
+    sessions::place::{self, OpenedBy},
     store::{StoreError, now_ms},
 };
 
@@ -43,11 +44,23 @@ pub(super) fn insert(
     };
     // Its place in its lane is the number of the audit's row in which it is released, the one after that it was accepted.
     let place = released.map(|_| audit::next_number(tx)).transpose()?.map(|number| number + 1);
-    let seq = store_row(tx, &new, &columns, state, place, now)?;
+    let session = session(tx, &new, now)?;
+    let seq = store_row(tx, &new, &columns, state, place, session.as_deref(), now)?;
     files::refer(tx, seq, &new.attachments)?;
     record(tx, seq, &new, state, released)?;
     mark.note(seq, now);
-    Ok(Accepted::New(row_of(new, seq, state, now)))
+    Ok(Accepted::New(row_of(new, seq, state, session, now)))
+}
+
+/// The session that a message is said in. One of the agent's is opened where it has none at the destination.
+fn session(tx: &Transaction<'_>, new: &NewMessage, now: i64) -> Result<Option<String>, StoreError> {
+    Ok(match &new.said_in {
+        SaidIn::None => None,
+        SaidIn::Turn(session) => session.clone(),
+        SaidIn::Destination { place, opened } => {
+            Some(place::note(tx, &new.agent, place, opened, OpenedBy::Agent, now)?)
+        }
+    })
 }
 
 /// The message that this one repeats: by its caller's key, or, without a key, by its words a moment ago.
@@ -98,13 +111,14 @@ fn store_row(
     columns: &Columns,
     state: State,
     place: Option<i64>,
+    session: Option<&str>,
     now: i64,
 ) -> Result<i64, StoreError> {
     tx.prepare_cached(
         "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
-            attachments, deed, known_as, touched, written_as, unidentified, account_is)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            attachments, deed, known_as, touched, written_as, unidentified, account_is, session)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         new.id.0,
@@ -134,6 +148,7 @@ fn store_row(
         new.written_as,
         new.unidentified,
         new.account_is.map(|account| account.0),
+        session,
     ])?;
     Ok(tx.last_insert_rowid())
 }
@@ -181,7 +196,7 @@ fn accepted_detail(tx: &Transaction<'_>, seq: i64, new: &NewMessage) -> Result<V
 }
 
 /// The row as it reads back.
-fn row_of(new: NewMessage, seq: i64, state: State, now: i64) -> MessageRow {
+fn row_of(new: NewMessage, seq: i64, state: State, session: Option<String>, now: i64) -> MessageRow {
     MessageRow {
         seq,
         id: new.id.0,
@@ -200,6 +215,7 @@ fn row_of(new: NewMessage, seq: i64, state: State, now: i64) -> MessageRow {
         reply_to: new.reply_to,
         silent: new.silent,
         origin: new.origin,
+        session,
         text: new.text,
         accepted_at: now,
         deadline: new.deadline,
