@@ -37,6 +37,7 @@ pub fn full() -> String {
             "hooks.NAME" => hooks(&mut file),
             "people.NAME" => section(&mut file, "people.ann", keys, false),
             "routes.NAME" => routes(&mut file, keys),
+            "heartbeat.NAME" => heartbeat(&mut file, keys),
             name => section(&mut file, name, keys, true),
         }
     }
@@ -71,6 +72,15 @@ fn routes(file: &mut String, keys: &[Key]) {
     section(file, "routes.home", &others, false);
     file.pop();
     shown(file, pattern.iter());
+    file.push('\n');
+}
+
+/// One to a target, for which alone an account can be named.
+fn heartbeat(file: &mut String, keys: &[Key]) {
+    let (account, others): (Vec<Key>, Vec<Key>) = keys.iter().copied().partition(|key| key.name == "account");
+    section(file, "heartbeat.engineer", &others, false);
+    file.pop();
+    shown(file, account.iter());
     file.push('\n');
 }
 

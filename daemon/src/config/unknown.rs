@@ -15,8 +15,22 @@ use crate::{
 };
 
 const SECTIONS: &[&str] = &[
-    "hub", "queue", "files", "broker", "agents", "book", "reply", "voice", "approval", "contexts", "routing",
-    "people", "routes", "hooks", "channels",
+    "hub",
+    "queue",
+    "files",
+    "broker",
+    "agents",
+    "book",
+    "reply",
+    "voice",
+    "approval",
+    "contexts",
+    "routing",
+    "people",
+    "routes",
+    "heartbeat",
+    "hooks",
+    "channels",
 ];
 
 struct Check<'a> {
@@ -65,11 +79,12 @@ fn known<'a, 'i>(root: &'a DeTable<'i>) -> Vec<Known<'a, 'i>> {
             "approval" => one(keys::APPROVAL),
             "contexts" => one(keys::CONTEXTS),
             "routing" => one(keys::ROUTING),
-            "agents" | "hooks" | "people" | "routes" => {
+            "agents" | "hooks" | "people" | "routes" | "heartbeat" => {
                 let keys = match section {
                     "agents" => keys::AGENT,
                     "hooks" => keys::HOOK,
                     "people" => keys::PERSON,
+                    "heartbeat" => keys::HEARTBEAT,
                     _ => keys::ROUTE,
                 };
                 known.extend(

@@ -4,6 +4,7 @@
 
 mod accounts;
 mod agents;
+mod heartbeats;
 mod hooks;
 mod identity;
 mod meeting;
@@ -98,7 +99,7 @@ pub enum HubError {
     /// An agent's list names what is no address.
     #[error(transparent)]
     Allowlist(Box<agents::UnusableEntry>),
-    /// A route names what is no address.
+    /// A route or a heartbeat names what is no address, or no account.
     #[error("{0}: {1}")]
     Route(String, String),
     /// The companion that comes with the hub.
@@ -159,6 +160,7 @@ pub struct Hub {
     stop: watch::Sender<bool>,
     upkeep: JoinHandle<()>,
     turns: JoinHandle<()>,
+    heart: JoinHandle<()>,
     telling: JoinHandle<()>,
     signer: Signer,
 }
@@ -263,6 +265,7 @@ impl Hub {
     pub async fn stop(self) {
         self.upkeep.abort();
         self.turns.abort();
+        self.heart.abort();
         self.events.close();
         self.telling.abort();
         // A receiver that is gone has stopped already.

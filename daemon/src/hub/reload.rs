@@ -21,7 +21,9 @@ use super::{
     HubError,
     accounts::Opened,
     agents::agents,
-    broker_elsewhere, hooks,
+    broker_elsewhere,
+    heartbeats::heartbeats,
+    hooks,
     routing::routing,
     steady::{self, NotSteady},
     voice,
@@ -229,6 +231,7 @@ impl Shared {
         let opened = opened.reopened(&config, &self.store).map_err(failed)?;
         let agents = agents(&config, opened.accounts()).map_err(failed)?;
         let routing = routing(&config, opened.accounts()).map_err(failed)?;
+        let heartbeats = heartbeats(&config, opened.accounts()).map_err(failed)?;
         // What waits for the next start must not keep that from succeeding.
         hooks::build(&config).map_err(failed)?;
         voice(&config).map_err(failed)?;
@@ -244,6 +247,7 @@ impl Shared {
             shared.context_ttl = config.contexts.ttl.0;
             shared.book = book;
             shared.routing = Arc::new(routing);
+            shared.heartbeats = heartbeats;
         });
         Ok(Next { config, opened, pipeline })
     }

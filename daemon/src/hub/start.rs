@@ -14,6 +14,7 @@ use super::{
     Extras, Hub, HubError,
     accounts::Opened,
     agents::agents,
+    heartbeats::heartbeats,
     hooks, identity,
     meeting::{Meeting, meet},
     operator, recover,
@@ -38,6 +39,7 @@ use crate::{
     connections::{descriptors::Descriptors, load::Load},
     events::Events,
     files::Files,
+    heartbeat,
     intake::http::{Behind, Endpoint, server},
     metrics::Metrics,
     outbox::{Outbox, transition::TransitionError},
@@ -77,6 +79,7 @@ impl Hub {
         let reload = Reload::new(extras.file.as_deref(), config, opened, &current).await;
         let telling = tokio::spawn(current.clone().tell_hooks());
         let turns = tokio::spawn(current.pipeline().keep_turns());
+        let heart = tokio::spawn(heartbeat::run(current.clone()));
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
         let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
@@ -98,6 +101,7 @@ impl Hub {
             stop,
             upkeep,
             turns,
+            heart,
             telling,
             signer,
         })
@@ -167,6 +171,7 @@ fn build_pipeline(
         identities: Arc::new(Identities::new(store.clone())),
         routing: Arc::new(routing(config, opened.accounts())?),
         wake: Wake::default(),
+        heartbeats: heartbeats(config, opened.accounts())?,
     }))
 }
 
