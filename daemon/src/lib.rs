@@ -40,6 +40,7 @@ pub mod delivery;
 pub mod demo;
 pub mod events;
 pub mod files;
+pub mod heartbeat;
 pub mod hooks;
 pub mod hub;
 pub mod intake;

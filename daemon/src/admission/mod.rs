@@ -2,6 +2,7 @@
 //! `failed`.
 //!
 //! - [`submit`]: the checks on admission, and the write that precedes the answer; [`broadcast`]: the same for several targets;
+//! - [`agreed`]: the same for the text of a heartbeat, to which an operator has agreed beforehand;
 //! - [`locate`]: where the messages are that a call names;
 //! - [`plan`]: what a message becomes: target, parts. Pure;
 //! - [`verdict`]: who it is to, and what policy says of that;
@@ -10,6 +11,7 @@
 //! - [`dry_run`], [`places`]: what would become of a call, and where it would go;
 //! - [`recover`]: what a restart makes of what was only accepted.
 
+pub mod agreed;
 mod broadcast;
 pub mod dry_run;
 pub mod hooks;

@@ -83,7 +83,7 @@ impl Pipeline {
     pub(super) async fn admitted(
         &self,
         agent: &str,
-        mut call: Call,
+        call: Call,
         idempotency: Idempotency,
     ) -> Result<Admission, Refusal> {
         // First: a repeated call gets its receipt, also when what it stood on is gone by now.
@@ -92,6 +92,17 @@ impl Pipeline {
         }
         self.pace_of(agent)?;
         let origin = self.origin_of(agent, &call).await?;
+        self.admitted_from(agent, call, origin, idempotency).await
+    }
+
+    /// The checks after these, of a call that comes from this conversation.
+    pub(super) async fn admitted_from(
+        &self,
+        agent: &str,
+        mut call: Call,
+        origin: Option<Origin>,
+        idempotency: Idempotency,
+    ) -> Result<Admission, Refusal> {
         let resolved = self.admit(agent, &call, origin.as_ref()).await?;
         self.name_edited(&resolved, &mut call)?;
         let (touched, asks) = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
@@ -384,7 +395,7 @@ impl Pipeline {
     }
 
     /// Refuses an agent that hands in more than it may.
-    fn pace_of(&self, agent: &str) -> Result<(), Refusal> {
+    pub(super) fn pace_of(&self, agent: &str) -> Result<(), Refusal> {
         let per_minute = self.rules(agent).per_minute;
         self.0.rates.take(agent, per_minute, std::time::Instant::now()).map_err(|left| {
             let error = format!("{agent} may hand in {per_minute} messages a minute, and has");

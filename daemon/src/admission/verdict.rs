@@ -19,7 +19,7 @@ use crate::{
         permission::entries,
         unavailable,
     },
-    policy::{self, Entries, Origin, Rights, Subject, Verdict},
+    policy::{self, CrossContext, Entries, Origin, Rights, Subject, Verdict},
 };
 
 impl Pipeline {
@@ -118,7 +118,20 @@ impl Pipeline {
     /// # Errors
     /// The database.
     pub(super) async fn verdict(&self, content: &Content<'_>) -> Result<Verdict, Refusal> {
-        let rights = &self.rules(content.agent).rights;
+        self.verdict_by(&self.rules(content.agent).rights, content).await
+    }
+
+    /// Whether a target is one about which a person is always asked, whatever crossing does.
+    ///
+    /// # Errors
+    /// The database.
+    pub(super) async fn is_under_hold(&self, content: &Content<'_>) -> Result<bool, Refusal> {
+        let rights =
+            Rights { cross_context: CrossContext::Allow, ..self.rules(content.agent).rights.clone() };
+        Ok(matches!(self.verdict_by(&rights, content).await?, Verdict::Hold(_)))
+    }
+
+    async fn verdict_by(&self, rights: &Rights, content: &Content<'_>) -> Result<Verdict, Refusal> {
         let (target, account) = (content.target, content.account);
         let Ok((_, adapter)) = self.0.accounts.pick(&target.channel, Some(account)) else {
             return Ok(judged(rights, content, &[], &Entries::new()));

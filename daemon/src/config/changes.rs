@@ -96,6 +96,7 @@ impl Config {
         changed.extend(entries("people", &self.people, &holds.people));
         changed.extend(entries("routes", &self.routes, &holds.routes));
         changed.extend(entries("wake", &self.wake, &holds.wake));
+        changed.extend(entries("heartbeat", &self.heartbeat, &holds.heartbeat));
         changed.extend(entries("channels", &self.accounts(), &holds.accounts()));
         let mut at_next_start = differ(When::Start, started);
         at_next_start.extend(entries("hooks", &self.hooks, &started.hooks));

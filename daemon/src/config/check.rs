@@ -8,6 +8,7 @@ use crate::{
     channels::registry::kind,
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
     files::Sources,
+    heartbeat::Plan,
     message::{attachment_spec::MOST, call::MAX_TEXT},
     router::Routing,
     settings::is_name,
@@ -38,7 +39,8 @@ impl Config {
         self.check_approval()?;
         let routing = self.check_routing()?;
         let wakes = self.check_wakes()?;
-        Ok(Checked { book, hooks, wakes, speaks, private_urls, routing, agents })
+        let heartbeats = self.check_heartbeats()?;
+        Ok(Checked { book, hooks, wakes, speaks, private_urls, routing, heartbeats, agents })
     }
 
     /// Where each agent's files may come from.
@@ -125,6 +127,22 @@ impl Config {
         }
         let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX / 2);
         Ok(Routing { routes: read, people, default_agent, lease_ms })
+    }
+
+    fn check_heartbeats(&self) -> Result<BTreeMap<String, Plan>, ConfigError> {
+        let mut plans = BTreeMap::new();
+        for (agent, entry) in &self.heartbeat {
+            let key = format!("heartbeat.{agent}");
+            if !self.agents.contains_key(agent) {
+                return Err(invalid(key, format!("there is no [agents.{agent}]")));
+            }
+            // One that is off is read as well: its mistakes are not left for the day on which it is switched on.
+            let plan = entry.read().map_err(|(name, problem)| invalid(format!("{key}.{name}"), problem))?;
+            if entry.enabled {
+                plans.insert(agent.clone(), plan);
+            }
+        }
+        Ok(plans)
     }
 
     fn check_channels(&self) -> Result<(), ConfigError> {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use super::{Agent, Config, hooks::Transport, voice::Speaks, wake::Way};
 use crate::{
     files::{Sources, fetch_policy::Private},
+    heartbeat::Plan,
     message::target::Destination,
     policy::Rights,
     router::Routing,
@@ -25,6 +26,8 @@ pub struct Checked {
     pub private_urls: Private,
     /// Whose words wake which agent, with addresses as they are written.
     pub routing: Routing,
+    /// The heartbeats that are on, by their agents.
+    pub heartbeats: BTreeMap<String, Plan>,
     pub(super) agents: BTreeMap<String, CheckedAgent>,
 }
 

@@ -466,6 +466,61 @@ pub const WAKE: &[Key] = &[
     ),
 ];
 
+/// `[heartbeat.NAME]`.
+pub const HEARTBEAT: &[Key] = &[
+    key("enabled", "true", "Whether there are heartbeats."),
+    key(
+        "every",
+        "\"30m\"",
+        "The time between two heartbeats, at least \"1m\". There are never more than 48 in a day.",
+    ),
+    key(
+        "target",
+        "\"none\"",
+        "Where the text goes that a heartbeat's turn returns: \"none\", \"last\" (the direct conversation in which an owner last wrote \
+         to the agent; nowhere before that), or a target such as \"telegram:123456\". It goes there without a hold if the agent's \
+         `allow` has the target and its `hold` has not. Whatever else the turn sends is cross-context.",
+    ),
+    example(
+        "account",
+        "\"work\"",
+        "The account that it goes from, on a channel with several. With \"last\": only conversations of this account count.",
+    ),
+    example(
+        "active_hours",
+        "\"07:00-22:00\"",
+        "The hours in which there are heartbeats; \"22:00-06:00\" ends on the next day. Without this key: all day.",
+    ),
+    example(
+        "time_zone",
+        "\"Europe/Berlin\"",
+        "The time zone of active_hours, and of the day that has 48 at most. Without this key: that of this machine.",
+    ),
+    example(
+        "list",
+        "\"HEARTBEAT.md\"",
+        "A file of things to look after, at most 16 KB, relative to this file; the agent reads it with each heartbeat. If nothing is on \
+         it (headings, comments and empty bullets are nothing) and nothing new has come, there is no heartbeat.",
+    ),
+    example(
+        "prompt",
+        "\"Look after the greenhouse.\"",
+        "What the agent is told, instead of the hub's own words; the list follows it.",
+    ),
+    key("show_ok", "false", "Sends the text if the agent says HEARTBEAT_OK, beside at most 300 characters."),
+    key("show_alerts", "true", "Sends any other text."),
+    key(
+        "use_indicator",
+        "false",
+        "Marks them: HEARTBEAT_OK is sent as \"♥\" alone, and any other text begins with it.",
+    ),
+    example(
+        "visibility",
+        "{ telegram = { show_ok = true }, \"telegram:work\" = { show_alerts = false } }",
+        "The three keys above for one channel, or for one account of it. The account comes before the channel.",
+    ),
+];
+
 /// A section of the file.
 #[derive(Debug, Clone, Copy)]
 pub struct Section {
@@ -525,6 +580,13 @@ pub const SECTIONS: &[Section] = &[
         "Agents. Each has a token (gatepost agent add NAME) and a section here; without a section it may send nothing. If a turn \
          belongs to no conversation, such as a timer's or the shell's, all that it sends is cross-context.",
         AGENT,
+    ),
+    section(
+        "heartbeat.NAME",
+        "Heartbeats: the agent of this name is woken from time to time to look whether something needs doing. It is not while it is \
+         busy, while no program takes its turns, or if its target is not ready. The same text is sent once in 24 hours. Three \
+         failures in a row stop it, until gatepost reload.",
+        HEARTBEAT,
     ),
     section(
         "hooks.NAME",

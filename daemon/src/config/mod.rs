@@ -13,6 +13,7 @@ pub mod changes;
 mod check;
 mod checked;
 mod entries;
+pub mod heartbeat;
 pub mod hooks;
 pub mod keys;
 pub mod locate;
@@ -132,6 +133,8 @@ pub struct Config {
     pub routes: BTreeMap<String, routes::RouteEntry>,
     /// `[wake.NAME]`.
     pub wake: BTreeMap<String, wake::Wake>,
+    /// `[heartbeat.NAME]`, by the agent.
+    pub heartbeat: BTreeMap<String, heartbeat::HeartbeatEntry>,
     /// `[hooks.NAME]`.
     pub hooks: BTreeMap<String, hooks::Hook>,
     /// `[channels.CHANNEL.ACCOUNT]`; each channel reads its own.
@@ -162,6 +165,9 @@ impl Config {
             }
             for folder in config.agents.values_mut().filter_map(|agent| agent.attach_from.as_mut()) {
                 *folder = parent.join(&*folder);
+            }
+            for list in config.heartbeat.values_mut().filter_map(|heartbeat| heartbeat.list.as_mut()) {
+                *list = parent.join(&*list);
             }
             warnings::secrets_beneath(&mut config, parent);
             let Broker { ca, cert, key, .. } = &mut config.broker;

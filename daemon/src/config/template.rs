@@ -38,6 +38,7 @@ pub fn full() -> String {
             "wake.NAME" => wake(&mut file),
             "people.NAME" => section(&mut file, "people.ann", keys, false),
             "routes.NAME" => routes(&mut file, keys),
+            "heartbeat.NAME" => heartbeat(&mut file, keys),
             name => section(&mut file, name, keys, true),
         }
     }
@@ -82,6 +83,15 @@ fn wake(file: &mut String) {
     section(file, "wake.engineer", &keys, false);
     file.pop();
     shown(file, WAKE.iter().filter(|key| !goes_with(key)));
+    file.push('\n');
+}
+
+/// One to a target, for which alone an account can be named.
+fn heartbeat(file: &mut String, keys: &[Key]) {
+    let (account, others): (Vec<Key>, Vec<Key>) = keys.iter().copied().partition(|key| key.name == "account");
+    section(file, "heartbeat.engineer", &others, false);
+    file.pop();
+    shown(file, account.iter());
     file.push('\n');
 }
 

@@ -15,8 +15,23 @@ use crate::{
 };
 
 const SECTIONS: &[&str] = &[
-    "hub", "queue", "files", "broker", "agents", "book", "reply", "voice", "approval", "contexts", "routing",
-    "people", "routes", "wake", "hooks", "channels",
+    "hub",
+    "queue",
+    "files",
+    "broker",
+    "agents",
+    "book",
+    "reply",
+    "voice",
+    "approval",
+    "contexts",
+    "routing",
+    "people",
+    "routes",
+    "wake",
+    "heartbeat",
+    "hooks",
+    "channels",
 ];
 
 struct Check<'a> {
@@ -65,12 +80,13 @@ fn known<'a, 'i>(root: &'a DeTable<'i>) -> Vec<Known<'a, 'i>> {
             "approval" => one(keys::APPROVAL),
             "contexts" => one(keys::CONTEXTS),
             "routing" => one(keys::ROUTING),
-            "agents" | "hooks" | "people" | "routes" | "wake" => {
+            "agents" | "hooks" | "people" | "routes" | "wake" | "heartbeat" => {
                 let keys = match section {
                     "agents" => keys::AGENT,
                     "hooks" => keys::HOOK,
                     "people" => keys::PERSON,
                     "wake" => keys::WAKE,
+                    "heartbeat" => keys::HEARTBEAT,
                     _ => keys::ROUTE,
                 };
                 known.extend(

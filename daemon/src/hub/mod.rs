@@ -4,6 +4,7 @@
 
 mod accounts;
 mod agents;
+mod heartbeats;
 mod hooks;
 mod identity;
 mod meeting;
@@ -100,7 +101,7 @@ pub enum HubError {
     /// An agent's list names what is no address.
     #[error(transparent)]
     Allowlist(Box<agents::UnusableEntry>),
-    /// A route names what is no address.
+    /// A route or a heartbeat names what is no address, or no account.
     #[error("{0}: {1}")]
     Route(String, String),
     /// The companion that comes with the hub.
@@ -165,6 +166,7 @@ pub struct Hub {
     upkeep: JoinHandle<()>,
     turns: JoinHandle<()>,
     tasks: JoinHandle<()>,
+    heart: JoinHandle<()>,
     telling: JoinHandle<()>,
     wakers: Wakers,
     signer: Signer,
@@ -272,6 +274,7 @@ impl Hub {
         self.upkeep.abort();
         self.turns.abort();
         self.tasks.abort();
+        self.heart.abort();
         self.events.close();
         self.telling.abort();
         // A receiver that is gone has stopped already.

@@ -22,7 +22,9 @@ use super::{
     HubError,
     accounts::Opened,
     agents::agents,
-    broker_elsewhere, hooks,
+    broker_elsewhere,
+    heartbeats::heartbeats,
+    hooks,
     routing::routing,
     steady::{self, NotSteady},
     voice,
@@ -242,6 +244,7 @@ impl Shared {
         let opened = opened.reopened(&config, &self.store).map_err(failed)?;
         let agents = agents(&config, opened.accounts()).map_err(failed)?;
         let routing = routing(&config, opened.accounts()).map_err(failed)?;
+        let heartbeats = heartbeats(&config, opened.accounts()).map_err(failed)?;
         // What waits for the next start must not keep that from succeeding.
         hooks::build(&config).map_err(failed)?;
         let wakers = wakers(&config).map_err(failed)?;
@@ -258,6 +261,7 @@ impl Shared {
             shared.context_ttl = config.contexts.ttl.0;
             shared.book = book;
             shared.routing = Arc::new(routing);
+            shared.heartbeats = heartbeats;
         });
         Ok(Next { config, opened, pipeline, wakers })
     }

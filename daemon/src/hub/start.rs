@@ -14,6 +14,7 @@ use super::{
     Extras, Hub, HubError,
     accounts::Opened,
     agents::agents,
+    heartbeats::heartbeats,
     hooks, identity,
     meeting::{Meeting, meet},
     operator, recover,
@@ -39,6 +40,7 @@ use crate::{
     connections::{descriptors::Descriptors, load::Load},
     events::Events,
     files::Files,
+    heartbeat,
     intake::{
         http::{Behind, Endpoint, server},
         wake::Wakers,
@@ -84,6 +86,7 @@ impl Hub {
         let telling = tokio::spawn(current.clone().tell_hooks());
         let turns = tokio::spawn(current.pipeline().keep_turns());
         let tasks = tokio::spawn(tasks::runner::run(current.clone()));
+        let heart = tokio::spawn(heartbeat::run(current.clone()));
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
         let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
@@ -107,6 +110,7 @@ impl Hub {
             upkeep,
             turns,
             tasks,
+            heart,
             telling,
             wakers: bringing,
             signer,
@@ -177,6 +181,7 @@ fn build_pipeline(
         identities: Arc::new(Identities::new(store.clone())),
         routing: Arc::new(routing(config, opened.accounts())?),
         wake: Wake::default(),
+        heartbeats: heartbeats(config, opened.accounts())?,
     }))
 }
 

@@ -9,6 +9,7 @@
 //! - [`attachment_spec`]: files that a call asks for, and [`attachment`]: files that the hub has;
 //! - [`state`]: the states of a message and of its parts, and every legal way between them;
 //! - [`refusal`]: the errors that a caller sees;
+//! - [`quiet`]: words by which an agent says that there is nothing to say;
 //! - [`receipt`]: what a caller is told of a message.
 
 pub mod action;
@@ -23,6 +24,7 @@ mod given;
 pub mod operation;
 mod operation_parser;
 pub mod parameters;
+pub mod quiet;
 pub mod receipt;
 pub mod recipients;
 pub mod refusal;

@@ -32,6 +32,7 @@ use crate::{
     approval::Approvals,
     channels::{Capabilities, account::Accounts},
     files::{Files, Sources},
+    heartbeat::Heartbeats,
     hooks::Hooks,
     message::refusal::{Code, Refusal},
     outbox::Outbox,
@@ -81,6 +82,8 @@ pub struct Shared {
     pub routing: Arc<Routing>,
     /// Tells those who wait for a turn.
     pub wake: Wake,
+    /// Which agents are woken from time to time.
+    pub heartbeats: Heartbeats,
 }
 
 /// After a failure of the database, before trying again.

@@ -25,6 +25,7 @@ impl Pipeline {
     /// The database.
     pub async fn next_turn(&self, agent: &str, wait: Duration) -> Result<Option<TurnView>, StoreError> {
         let until = Instant::now() + wait;
+        let _fetching = self.0.wake.fetching(agent, now_ms());
         let mut changes = self.0.wake.listen();
         loop {
             changes.mark_unchanged();

@@ -610,6 +610,31 @@ UPDATE messages SET session = origin ->> '$.session' WHERE origin ->> '$.session
 CREATE INDEX messages_session ON messages (agent, session, ended_at) WHERE ended_at IS NOT NULL AND session IS NOT NULL;
 CREATE INDEX turn_items_session ON turn_items (agent, session, inbound);
 CREATE INDEX contexts_session ON contexts (agent, session, inbound);
+-- Each agent's heartbeat: when it is looked at next, the turn and the message whose ends are not settled, how many failed in a row, and
+-- what it was told of last.
+CREATE TABLE heartbeats (
+    agent TEXT PRIMARY KEY,
+    next_at INTEGER NOT NULL,
+    last_at INTEGER,
+    turn TEXT,
+    message TEXT,
+    day TEXT,
+    today INTEGER NOT NULL DEFAULT 0,
+    failures INTEGER NOT NULL DEFAULT 0,
+    stopped_at INTEGER,
+    told TEXT,
+    seen_notice INTEGER NOT NULL DEFAULT 0,
+    seen_kept INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+-- What heartbeats said within a day, by a hash of the words.
+CREATE TABLE heartbeat_texts (
+    agent TEXT NOT NULL,
+    target TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    message TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    PRIMARY KEY (agent, target, hash)
+) STRICT, WITHOUT ROWID;
 "];
 
 /// How many migrations a database has seen.

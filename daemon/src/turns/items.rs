@@ -83,7 +83,8 @@ pub struct Sent {
 pub struct Item {
     /// The hub's name of it.
     pub id: String,
-    /// `message`, `edit`, `delete`, `reaction`, `press`, `entry`, `vote`, `join`, `leave`, `webhook` or `task`.
+    /// `message`, `edit`, `delete`, `reaction`, `press`, `entry`, `vote`, `join`, `leave`, `webhook`, `task` or `system`
+    /// (the hub's own words).
     pub kind: String,
     /// Whether it woke the agent; else it was kept to be read with what does.
     pub engages: bool,

@@ -7,10 +7,12 @@
 pub mod blocks;
 #[cfg(test)]
 mod growth;
-pub mod quiet;
 mod speech;
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::{
+    borrow::Cow,
+    sync::atomic::{AtomicU32, Ordering},
+};
 
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -24,8 +26,10 @@ use crate::{
     admission::{places::Place, submit::Idempotency},
     agents::Caller,
     blocking,
+    heartbeat::deliver::Delivery,
     message::{
         call::MAX_TEXT,
+        quiet,
         refusal::{Code, Refusal},
     },
     pipeline::{Pipeline, SendOptions},
@@ -39,6 +43,7 @@ const MAX_TURN: usize = 2 * MAX_TEXT;
 /// Why a turn with a malformed block is not sent as a whole, and what to do.
 const BROKEN_BLOCK: &str =
     "a message block does not end, or names nobody: neither it nor anything else but whole blocks was sent";
+const NOTHING_TO_SAY: &str = "there was nothing to say";
 const WRITE_BLOCKS: &str =
     "write <message to=\"name\">…</message>; a block shown as code stands in backticks";
 
@@ -98,7 +103,7 @@ pub(super) struct Outcome {
     sent: Vec<Value>,
     /// Why nothing was sent, if there was nothing to send.
     #[serde(skip_serializing_if = "Option::is_none")]
-    quiet: Option<&'static str>,
+    quiet: Option<Cow<'static, str>>,
     /// Text beside blocks, which is sent to nobody.
     #[serde(skip_serializing_if = "Option::is_none")]
     dropped: Option<String>,
@@ -160,6 +165,8 @@ pub(super) struct Reply<'a> {
 struct Held {
     id: String,
     lease: String,
+    /// Whether its bare text is for the target of the agent's heartbeat.
+    is_heartbeat: bool,
     /// How many messages of it were handed in: by its number each is known when it is handed in again.
     messages: AtomicU32,
 }
@@ -168,7 +175,9 @@ impl Held {
     /// The turn that a reply ends, if it ends one.
     fn of(turn: &mut Turn) -> Result<Option<Self>, Refusal> {
         match (turn.turn.take(), turn.lease.take()) {
-            (Some(id), Some(lease)) => Ok(Some(Self { id, lease, messages: AtomicU32::new(0) })),
+            (Some(id), Some(lease)) => {
+                Ok(Some(Self { id, lease, is_heartbeat: false, messages: AtomicU32::new(0) }))
+            }
             (None, None) => Ok(None),
             _ => {
                 let hint = "give both as they came with the turn, or none";
@@ -196,6 +205,13 @@ impl<'a> Reply<'a> {
         let Some(Held { id, lease, .. }) = &self.turn else { return self.say_all(turn).await };
         let agent = self.caller.agent();
         self.pipeline.holds_turn(agent, id, lease).await.map_err(broken)?.map_err(not_held)?;
+        if self.pipeline.is_heartbeat(agent, id).map_err(broken)? {
+            refuse_in_heartbeat(&turn)?;
+            if let Some(held) = &mut self.turn {
+                held.is_heartbeat = true;
+            }
+        }
+        let Some(Held { id, lease, .. }) = &self.turn else { return self.say_all(turn).await };
         let outcome = self.say_all(turn).await?;
         let word = match (outcome["ok"].as_bool(), outcome.get("quiet").is_some_and(|quiet| !quiet.is_null()))
         {
@@ -249,13 +265,14 @@ impl<'a> Reply<'a> {
             let error = format!("the text has more than {} message blocks", blocks::MOST);
             return Err(Refusal::input(error, "write fewer").because("too_many"));
         }
+        let heartbeat = self.turn.as_ref().filter(|held| held.is_heartbeat && !parsed.is_scratch(&options));
         // What is for the conversation of a turn in none is for nobody.
         let scratch = parsed.is_scratch(&options) || context.is_none();
         let mut calls = Vec::new();
         for Block { to, text } in blocks {
             calls.push(self.addressed(&to, text, context.zip(origin.as_ref())).await);
         }
-        if scratch && bare_text.is_some() {
+        if scratch && bare_text.is_some() && heartbeat.is_none() {
             tracing::info!(agent = self.caller.agent(), scratchpad = parsed.bare, "bare text is not sent");
         }
         let (text, dropped) = if scratch { (None, bare_text) } else { (bare_text, None) };
@@ -263,7 +280,11 @@ impl<'a> Reply<'a> {
         for call in calls {
             sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));
         }
-        let mut unspoken = None;
+        let (mut unspoken, mut why_quiet, mut dropped) = (None, None, dropped);
+        if let Some(held) = heartbeat {
+            dropped = None;
+            why_quiet = self.say_of_heartbeat(held, &parsed.bare, &mut sent).await?;
+        }
         if let Some(context) = context.filter(|_| !parsed.broken) {
             let message = OwnMessage { text: text.as_deref(), words: words.as_deref(), context };
             let own;
@@ -276,12 +297,28 @@ impl<'a> Reply<'a> {
         Ok(json!(Outcome {
             ok,
             sent,
-            quiet: is_quiet.then_some("there was nothing to say"),
+            quiet: is_quiet.then(|| why_quiet.map_or(NOTHING_TO_SAY.into(), Cow::Owned)),
             dropped,
             voice: unspoken.map(|why| format!("{why}: it was sent as text")),
             error,
             hint,
         }))
+    }
+
+    /// Sends the bare text of a heartbeat to its target; why not, if it is not sent.
+    async fn say_of_heartbeat(
+        &self,
+        held: &Held,
+        text: &str,
+        sent: &mut Vec<Value>,
+    ) -> Result<Option<String>, Refusal> {
+        let delivered = self.pipeline.deliver_heartbeat(self.caller.agent(), &held.id, text).await;
+        match delivered.map_err(broken)? {
+            Delivery::Taken(receipt) => sent.push(json!(receipt)),
+            Delivery::Quiet(why) => return Ok(Some(why)),
+            Delivery::Refused(refusal) => sent.push(not_sent(&refusal, &json!({"to": "heartbeat"}))),
+        }
+        Ok(None)
     }
 
     /// Sends what is for the conversation of the turn; what became of it, and why it was not spoken where it was to be.
@@ -437,6 +474,20 @@ impl OwnMessage<'_> {
         }
         call
     }
+}
+
+/// A heartbeat is in no conversation, and what it returns is text: nothing else of it is dropped without a word.
+fn refuse_in_heartbeat(turn: &Turn) -> Result<(), Refusal> {
+    if turn.context.is_some() {
+        let hint = "leave the context out; its text goes to the target of the heartbeat";
+        return Err(Refusal::input("a heartbeat is in no conversation", hint).because("context"));
+    }
+    let more = turn.response.as_ref();
+    if more.is_some_and(|response| response.voice_requested || !response.attachments.is_empty()) {
+        let hint = "send files and recordings by the message tool, where a person is asked about them";
+        return Err(Refusal::input("a heartbeat returns text", hint).because("wrong_shape"));
+    }
+    Ok(())
 }
 
 fn not_sent(refusal: &Refusal, call: &Value) -> Value {

@@ -1,7 +1,7 @@
 //! A pipeline at work, with two channels; and what every pipeline of a test is made of.
 
 use super::*;
-use crate::turns::wake::Wake;
+use crate::{heartbeat::Heartbeats, turns::wake::Wake};
 
 /// A pipeline at work.
 pub(super) struct Fixture {
@@ -132,6 +132,7 @@ pub(super) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String
         hooks: Hooks::new(Kinds::default()),
         routing: Arc::default(),
         wake: Wake::default(),
+        heartbeats: Heartbeats::default(),
     }
 }
 
