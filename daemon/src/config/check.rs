@@ -8,7 +8,7 @@ use crate::{
     channels::registry::kind,
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
     files::Sources,
-    message::{attachment_spec::MOST, call::MAX_TEXT},
+    message::{attachment_spec::MOST, call::MAX_TEXT, target::HUB},
     router::Routing,
     settings::is_name,
 };
@@ -43,6 +43,9 @@ impl Config {
             let key = format!("agents.{name}");
             if !is_name(name) {
                 return Err(invalid(key, NAMES));
+            }
+            if name == HUB {
+                return Err(invalid(key, "\"hub\" is the hub's own name: give the agent another one"));
             }
             agent.sources().map_err(|problem| invalid(format!("{key}.attach_urls"), problem))
         };

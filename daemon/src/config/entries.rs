@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::{Agent, Config, ConfigError, locate::line_at};
 use crate::{
     channels::registry::{NAMES, kind},
-    message::target::channel_of,
+    message::target::{HUB, channel_of},
     policy::Pattern,
     settings::is_name,
     spelling::nearest,
@@ -91,6 +91,9 @@ impl Config {
             for (list, entries) in lists(agent) {
                 for entry in entries {
                     let problem = match readable(entry) {
+                        Ok(pattern) if pattern.channel() == Some(HUB) => {
+                            Some("what is done there is the hub's own, and no agent's".into())
+                        }
                         Ok(pattern) if list == "hold" => unmatchable(&pattern)
                             .map(|problem| format!("{problem}; as it is, nobody is asked because of it")),
                         Ok(_) => None,

@@ -15,6 +15,8 @@ use crate::{
         registry::kind,
     },
     config::Config,
+    delivery::actions,
+    message::target::HUB,
     settings::secret::SecretSource,
     store::Store,
 };
@@ -68,6 +70,7 @@ impl Opened {
                 made_of.insert(key, of);
             }
         }
+        accounts.add_built_in((HUB, actions::ACCOUNT), actions::own::open(store));
         Ok(Self { accounts, made_of: Arc::new(made_of) })
     }
 

@@ -159,6 +159,7 @@ pub struct Hub {
     stop: watch::Sender<bool>,
     upkeep: JoinHandle<()>,
     turns: JoinHandle<()>,
+    cards: JoinHandle<()>,
     telling: JoinHandle<()>,
     signer: Signer,
 }
@@ -263,6 +264,7 @@ impl Hub {
     pub async fn stop(self) {
         self.upkeep.abort();
         self.turns.abort();
+        self.cards.abort();
         self.events.close();
         self.telling.abort();
         // A receiver that is gone has stopped already.

@@ -77,6 +77,7 @@ impl Hub {
         let reload = Reload::new(extras.file.as_deref(), config, opened, &current).await;
         let telling = tokio::spawn(current.clone().tell_hooks());
         let turns = tokio::spawn(current.pipeline().keep_turns());
+        let cards = tokio::spawn(current.clone().keep_cards());
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
         let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
@@ -98,6 +99,7 @@ impl Hub {
             stop,
             upkeep,
             turns,
+            cards,
             telling,
             signer,
         })
@@ -167,6 +169,7 @@ fn build_pipeline(
         identities: Arc::new(Identities::new(store.clone())),
         routing: Arc::new(routing(config, opened.accounts())?),
         wake: Wake::default(),
+        asking: Wake::default(),
     }))
 }
 

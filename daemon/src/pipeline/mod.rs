@@ -33,9 +33,12 @@ use crate::{
     channels::{Capabilities, account::Accounts},
     files::{Files, Sources},
     hooks::Hooks,
-    message::refusal::{Code, Refusal},
+    message::{
+        refusal::{Code, Refusal},
+        target::HUB,
+    },
     outbox::Outbox,
-    policy::{Rights, rate::Rates},
+    policy::{Allowlist, Rights, rate::Rates},
     router::Routing,
     turns::wake::Wake,
 };
@@ -81,6 +84,8 @@ pub struct Shared {
     pub routing: Arc<Routing>,
     /// Tells those who wait for a turn.
     pub wake: Wake,
+    /// Tells whoever puts requests for access on cards.
+    pub asking: Wake,
 }
 
 /// After a failure of the database, before trying again.
@@ -182,7 +187,15 @@ impl Pipeline {
     /// one whose list is empty.
     pub(crate) fn rules(&self, agent: &str) -> &AgentRules {
         static NOTHING: LazyLock<AgentRules> = LazyLock::new(AgentRules::default);
-        self.0.agents.get(agent).unwrap_or(&NOTHING)
+        // The hub itself writes to its own channel alone, and is in no conversation there: a person approves all of it.
+        static OWN: LazyLock<AgentRules> = LazyLock::new(|| AgentRules {
+            rights: Rights { allow: Allowlist::of_channel(HUB), ..Rights::default() },
+            ..AgentRules::default()
+        });
+        match agent {
+            HUB => &OWN,
+            agent => self.0.agents.get(agent).unwrap_or(&NOTHING),
+        }
     }
 
     /// What an agent may do, if the configuration has a section for it.

@@ -2,9 +2,10 @@
 //!
 //! - [`listening`]: the accounts that hear from their platforms, and what they hand over;
 //! - [`turns`]: agents take turns and end them;
-//! - [`access`]: a person lets somebody in, or not.
+//! - [`access`]: a person lets somebody in, or not; [`cards`]: they are asked on a companion.
 
 pub mod access;
+pub mod cards;
 pub mod listening;
 pub mod turns;
 
@@ -70,6 +71,9 @@ impl Pipeline {
         }
         for code in &outcome.asked {
             tracing::info!(channel, account, code, "somebody is to be let in: gatepost people requests");
+        }
+        if !outcome.asked.is_empty() {
+            self.0.asking.tell();
         }
         Ok(outcome)
     }

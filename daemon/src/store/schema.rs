@@ -572,6 +572,14 @@ CREATE INDEX sessions_last ON sessions (last_at);
 ALTER TABLE contexts ADD COLUMN turn INTEGER REFERENCES turns (seq);
 CREATE INDEX contexts_turn ON contexts (turn) WHERE turn IS NOT NULL;
 CREATE INDEX messages_turn ON messages (origin ->> '$.turn') WHERE origin ->> '$.turn' IS NOT NULL;
+-- What a delivery had the hub itself do, by the key of its part: it is done once.
+CREATE TABLE performed (
+    key TEXT PRIMARY KEY,
+    outcome TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+-- How often agents have handed on what began the turn: none, where no agent did.
+ALTER TABLE turns ADD COLUMN hops INTEGER NOT NULL DEFAULT 0;
 "];
 
 /// How many migrations a database has seen.

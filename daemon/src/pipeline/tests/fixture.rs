@@ -132,6 +132,7 @@ pub(super) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String
         hooks: Hooks::new(Kinds::default()),
         routing: Arc::default(),
         wake: Wake::default(),
+        asking: Wake::default(),
     }
 }
 
