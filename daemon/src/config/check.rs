@@ -95,7 +95,7 @@ impl Config {
             let route = route.read(name);
             read.push(route.map_err(|(key, problem)| invalid(format!("routes.{name}.{key}"), problem))?);
         }
-        Ok(Routing { routes: read, people, default_agent })
+        Ok(Routing { routes: read, people, default_agent, ..Routing::default() })
     }
 
     fn check_channels(&self) -> Result<(), ConfigError> {

@@ -16,9 +16,10 @@ use crate::{
     },
     config::Config,
     delivery::actions,
-    message::target::HUB,
+    message::target::{AGENT, HUB},
     settings::secret::SecretSource,
     store::Store,
+    turns::wake::Wake,
 };
 
 /// Open accounts, and what each was made of.
@@ -26,6 +27,8 @@ use crate::{
 pub(super) struct Opened {
     accounts: Accounts,
     made_of: Arc<BTreeMap<(String, String), Digest>>,
+    /// Tells those who wait for a turn: one of these accounts opens them.
+    wake: Wake,
 }
 
 impl Opened {
@@ -71,7 +74,16 @@ impl Opened {
             }
         }
         accounts.add_built_in((HUB, actions::ACCOUNT), actions::own::open(store));
-        Ok(Self { accounts, made_of: Arc::new(made_of) })
+        if config.agents_meet() {
+            let agents = actions::agents::open(config.agents.keys(), store, &self.wake);
+            accounts.add_built_in((AGENT, actions::ACCOUNT), agents);
+        }
+        Ok(Self { accounts, made_of: Arc::new(made_of), wake: self.wake.clone() })
+    }
+
+    /// Whoever waits for a turn waits at this.
+    pub(super) fn wake(&self) -> &Wake {
+        &self.wake
     }
 
     /// The accounts alone.

@@ -168,8 +168,9 @@ fn build_pipeline(
         readiness: Arc::default(),
         identities: Arc::new(Identities::new(store.clone())),
         routing: Arc::new(routing(config, opened.accounts())?),
-        wake: Wake::default(),
+        wake: opened.wake().clone(),
         asking: Wake::default(),
+        attempts: Arc::default(),
     }))
 }
 

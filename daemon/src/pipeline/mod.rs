@@ -39,6 +39,7 @@ use crate::{
     },
     outbox::Outbox,
     policy::{Allowlist, Rights, rate::Rates},
+    receiving::gates::Attempts,
     router::Routing,
     turns::wake::Wake,
 };
@@ -86,6 +87,8 @@ pub struct Shared {
     pub wake: Wake,
     /// Tells whoever puts requests for access on cards.
     pub asking: Wake,
+    /// On which received events hooks have failed.
+    pub attempts: Arc<Attempts>,
 }
 
 /// After a failure of the database, before trying again.

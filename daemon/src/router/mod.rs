@@ -1,11 +1,13 @@
 //! Which agents a received message wakes, in the order that is normative: the thread policy, the conversation, who is wired to it,
 //! who wrote, and then for each agent by itself the access gate, the scope gate, and whether it engages.
 //!
+//! - [`gates`]: the four gates, and what the hub itself says at each;
 //! - [`rules`]: the judgement, pure;
 //! - [`positions`]: how far each account has read;
 //! - [`accept`]: what comes of it on disk, in one transaction.
 
 pub mod accept;
+pub mod gates;
 pub mod positions;
 pub mod rules;
 #[cfg(test)]
@@ -30,6 +32,8 @@ pub struct Routing {
     pub people: People,
     /// The agent that a person wires a conversation to if no route names one.
     pub default_agent: Option<String>,
+    /// What decides at each gate.
+    pub gates: gates::Gates,
 }
 
 /// A wiring: an agent in conversations.

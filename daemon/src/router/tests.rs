@@ -38,7 +38,7 @@ impl Hub {
             person("bob", Scope::Known, "tg:2"),
             person("eve", Scope::Blocked, "tg:3"),
         ]);
-        let routing = Routing { routes, people: people.unwrap(), default_agent: None };
+        let routing = Routing { routes, people: people.unwrap(), default_agent: None, ..Routing::default() };
         let at = Receiving {
             channel: "telegram".into(),
             account: "home".into(),
@@ -53,7 +53,7 @@ impl Hub {
     async fn receive_at(&self, received: Vec<Received>, now: i64) -> Outcome {
         let (at, routing) = (self.at.clone(), self.routing.clone());
         let batch = Batch { received, ..Batch::default() };
-        self.store.write(move |tx| accept(tx, &at, batch, &routing, now)).await.unwrap()
+        self.store.write(move |tx| accept(tx, &at, batch, &[], &routing, now)).await.unwrap()
     }
 
     async fn receive(&self, received: Vec<Received>) -> Outcome {
@@ -119,7 +119,7 @@ async fn the_same_event_is_received_once_and_its_position_is_kept() {
     };
     for repeated in [0, 1, 1] {
         let (at, routing, batch) = (hub.at.clone(), hub.routing.clone(), batch());
-        let outcome = hub.store.write(move |tx| accept(tx, &at, batch, &routing, NOW)).await.unwrap();
+        let outcome = hub.store.write(move |tx| accept(tx, &at, batch, &[], &routing, NOW)).await.unwrap();
         assert_eq!((outcome.repeated, outcome.woken), (repeated, repeated == 0));
     }
     assert_eq!(hub.count("SELECT count(*) FROM inbound").await, 1);
@@ -284,8 +284,7 @@ async fn what_waited_goes_its_way_when_its_author_is_let_in() {
     let woken = hub
         .store
         .write(move |tx| {
-            let request = requests::answer(tx, &code, true, "operator", NOW)?.unwrap();
-            crate::people::users::grant(tx, &request.subject, Scope::Known, "operator", NOW)?;
+            let request = requests::decide(tx, &code, true, "operator", NOW)?.unwrap();
             accept::release(tx, &request, &at, &routing, NOW)
         })
         .await
@@ -303,7 +302,7 @@ async fn a_refusal_is_remembered_and_what_waited_goes() {
     let (code, at, routing) = (first.asked[0].clone(), hub.at.clone(), hub.routing.clone());
     hub.store
         .write(move |tx| {
-            let request = requests::answer(tx, &code, false, "operator", NOW)?.unwrap();
+            let request = requests::decide(tx, &code, false, "operator", NOW)?.unwrap();
             accept::release(tx, &request, &at, &routing, NOW)
         })
         .await

@@ -8,11 +8,16 @@
 //! What is done is done once: [`once`] keeps the outcome under the part's key, in the transaction that does it. A crash
 //! before that transaction did nothing, and after it the second delivery finds the outcome.
 //!
-//! - [`own`]: the channel `hub`; [`let_in`]: the action by which a person lets somebody in.
+//! - [`own`]: the channel `hub`; [`let_in`]: the action by which a person lets somebody in;
+//! - [`agents`]: the channel `agent`; [`ask`]: what opens the turn.
 
+pub mod agents;
+pub mod ask;
 mod let_in;
 mod once;
 pub mod own;
+#[cfg(test)]
+mod tests;
 
 use rusqlite::Transaction;
 
@@ -56,6 +61,9 @@ pub enum Undone {
     /// It cannot be, now or later.
     #[error("{0}")]
     Never(String),
+    /// It cannot be now; it is tried again.
+    #[error("{0}")]
+    Later(String),
     /// The database; it is tried again.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -38,6 +38,7 @@ pub(super) async fn once(
     });
     done.await.map(Delivered::from).map_err(|undone| match undone {
         Undone::Never(why) => Failure::Permanent(why),
+        Undone::Later(why) => Failure::Retry(why),
         Undone::Store(error) => Failure::Retry(error.to_string()),
     })
 }

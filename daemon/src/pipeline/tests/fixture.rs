@@ -133,6 +133,7 @@ pub(super) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String
         routing: Arc::default(),
         wake: Wake::default(),
         asking: Wake::default(),
+        attempts: Arc::default(),
     }
 }
 
