@@ -269,7 +269,8 @@ pub(crate) fn was_held(db: &Connection, seq: i64) -> Result<bool, StoreError> {
 
 /// Who approved or denied a message, as the audit names them; nothing, if nobody has.
 pub(crate) fn decided_by(db: &Connection, seq: i64) -> Result<Option<String>, StoreError> {
-    let sql = "SELECT 'companion:' || devices.name FROM approvals JOIN devices ON devices.key = approvals.device
+    let sql =
+        "SELECT 'companion:' || devices.name FROM approvals JOIN devices ON devices.key = approvals.device
          WHERE message = ? AND decided_at IS NOT NULL";
     Ok(db.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional()?)
 }

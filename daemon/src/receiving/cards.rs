@@ -38,9 +38,13 @@ const AGAIN: Duration = Duration::from_secs(30);
 /// The most requests that are looked at together: more than are asked in a day.
 const MOST: u32 = 100;
 
-/// The messages that are cards, by what becomes of their requests: joined by the card's own key, for a crash may have kept it from
-/// its request.
-const CARDS: &str = "access_requests JOIN messages ON messages.agent = 'hub' AND idempotency_key = 'access-' || code";
+/// Requests with their cards: joined by the card's own key, for a crash may have kept it from its request.
+macro_rules! cards {
+    () => {
+        "access_requests JOIN messages
+         ON messages.agent = 'hub' AND idempotency_key = 'access-' || access_requests.code"
+    };
+}
 
 impl Current {
     /// Puts requests on cards, and settles what was answered on them, for as long as the hub runs.
@@ -104,7 +108,11 @@ impl Pipeline {
         let receipt = match self.submit(HUB, call(request, words, now_ms()), name).await {
             Ok(receipt) => receipt,
             Err(refusal) => {
-                tracing::warn!(code = request.code, why = refusal.error, "a request for access has no card yet");
+                tracing::warn!(
+                    code = request.code,
+                    why = refusal.error,
+                    "a request for access has no card yet"
+                );
                 return Ok(false);
             }
         };
@@ -137,13 +145,31 @@ impl Pipeline {
     }
 }
 
-const DENIED: &str = "SELECT code, messages.seq FROM access_requests JOIN messages
-    ON messages.agent = 'hub' AND idempotency_key = 'access-' || code WHERE decided IS NULL AND state = 'denied'";
+const DENIED: &str = concat!(
+    "SELECT access_requests.code, messages.seq FROM ",
+    cards!(),
+    " WHERE decided IS NULL AND state = 'denied'"
+);
 const WAITS: &str = "SELECT DISTINCT code FROM inbound JOIN access_requests ON code = inbound.request
     WHERE inbound.request IS NOT NULL AND decided IS NOT NULL";
-const LEFT_OVER: &str = "SELECT code FROM access_requests JOIN messages
-    ON messages.agent = 'hub' AND idempotency_key = 'access-' || code
-    WHERE decided IS NOT NULL AND state IN ('accepted', 'held', 'ready')";
+const LEFT_OVER: &str = concat!(
+    "SELECT access_requests.code FROM ",
+    cards!(),
+    " WHERE decided IS NOT NULL AND state IN ('accepted', 'held', 'ready')"
+);
+const OPEN: &str = concat!("SELECT messages.seq FROM ", cards!(), " WHERE decided IS NULL");
+const PRESSED: &str = concat!(
+    "SELECT 1 FROM ",
+    cards!(),
+    " JOIN approvals ON approvals.message = messages.seq
+     WHERE access_requests.code = ? AND decided IS NULL
+         AND (state = 'denied' OR state IN ('ready', 'sending') AND verdict = 'approve')"
+);
+const ASKING: &str = concat!(
+    "SELECT messages.seq FROM ",
+    cards!(),
+    " WHERE access_requests.code = ? AND state IN ('accepted', 'held', 'ready')"
+);
 
 fn rows<T>(
     db: &Connection,
@@ -177,30 +203,18 @@ fn unasked(db: &Connection) -> Result<Vec<(Request, String)>, StoreError> {
 }
 
 fn open_cards(db: &Connection) -> Result<BTreeSet<i64>, StoreError> {
-    let sql = format!("SELECT messages.seq FROM {CARDS} WHERE decided IS NULL");
-    Ok(rows(db, &sql, |row| row.get(0))?.into_iter().collect())
+    Ok(rows(db, OPEN, |row| row.get(0))?.into_iter().collect())
 }
 
 /// Whether a request is answered by what was pressed on its card, though nothing says so yet.
 pub(super) fn is_pressed(db: &Connection, code: &str) -> Result<bool, StoreError> {
-    let sql = format!(
-        "SELECT 1 FROM {CARDS} JOIN approvals ON approvals.message = messages.seq WHERE code = ? AND decided IS NULL
-             AND (state = 'denied' OR state IN ('ready', 'sending') AND verdict = 'approve')"
-    );
-    Ok(db.prepare_cached(&sql)?.exists([code])?)
+    Ok(db.prepare_cached(PRESSED)?.exists([code])?)
 }
 
 /// Withdraws the card of a request that was answered elsewhere; its message.
-pub(super) fn withdraw(
-    tx: &Transaction<'_>,
-    code: &str,
-    by: &str,
-) -> Result<Option<i64>, TransitionError> {
-    let sql = format!(
-        "SELECT messages.seq FROM {CARDS} WHERE code = ? AND state IN ('accepted', 'held', 'ready')"
-    );
+pub(super) fn withdraw(tx: &Transaction<'_>, code: &str, by: &str) -> Result<Option<i64>, TransitionError> {
     let card: Option<i64> =
-        tx.prepare_cached(&sql)?.query_row(params![code], |row| row.get(0)).optional()?;
+        tx.prepare_cached(ASKING)?.query_row(params![code], |row| row.get(0)).optional()?;
     if let Some(seq) = card {
         let change = Change {
             event: Event::Cancel,

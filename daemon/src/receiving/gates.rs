@@ -119,8 +119,7 @@ struct Asking<'a> {
 
 impl Asking<'_> {
     async fn tell(&self, hook: &Hook, gate: &str, agent: Option<&str>) -> Result<Vec<u8>, HookError> {
-        let _one =
-            self.pipeline.0.hooks.0.at_once.acquire().await.expect("the semaphore is never closed");
+        let _one = self.pipeline.0.hooks.0.at_once.acquire().await.expect("the semaphore is never closed");
         let mut facts = self.facts.clone();
         facts["hook"] = gate.into();
         facts["agent"] = json!(agent);
@@ -131,7 +130,9 @@ impl Asking<'_> {
     async fn passes(&self, hooks: &[Hook], gate: &str, agent: &str) -> Result<bool, HookError> {
         for hook in hooks {
             let answer = self.tell(hook, gate, Some(agent)).await;
-            if let Passes::Drop { reason } = answer.and_then(|bytes| Passes::read(&bytes)).map_err(told(hook))? {
+            if let Passes::Drop { reason } =
+                answer.and_then(|bytes| Passes::read(&bytes)).map_err(told(hook))?
+            {
                 let reason: String = reason.chars().take(300).collect();
                 tracing::info!(hook = hook.name, agent, reason, "an event does not pass a gate");
                 return Ok(false);
@@ -190,7 +191,11 @@ impl Pipeline {
                     all.push(said);
                 }
                 Err(_) if !self.0.attempts.failed(key) => {
-                    tracing::error!(at.channel, at.account, "hooks failed too often on an event: it goes no further");
+                    tracing::error!(
+                        at.channel,
+                        at.account,
+                        "hooks failed too often on an event: it goes no further"
+                    );
                     all.push(Said { given_up: true, ..Said::default() });
                 }
                 Err(error) => {
@@ -233,12 +238,7 @@ impl Pipeline {
     }
 
     /// The agents that an event may come to: those that are wired to its conversation, or the one about which a person would be asked.
-    fn look_at(
-        &self,
-        at: &Receiving,
-        received: &Received,
-        user: Option<&str>,
-    ) -> Result<Looked, StoreError> {
+    fn look_at(&self, at: &Receiving, received: &Received, user: Option<&str>) -> Result<Looked, StoreError> {
         let routing = &self.0.routing;
         self.outbox().store().look(|db| {
             let sender = sender_of(db, at, received, user, routing)?;
@@ -308,7 +308,9 @@ mod tests {
         let ann = Who::read(b"{\"action\": \"is\", \"user\": \"telegram:5\"}").unwrap();
         assert_eq!(ann.as_deref(), Some("tg:5"), "as people are known by it");
         let long = format!("{{\"action\": \"is\", \"user\": \"telegram:{}\"}}", "x".repeat(400));
-        for garbage in ["", "{}", "null", "{\"action\": \"is\", \"user\": \"ann\"}", "{\"action\": \"drop\"}", &long] {
+        for garbage in
+            ["", "{}", "null", "{\"action\": \"is\", \"user\": \"ann\"}", "{\"action\": \"drop\"}", &long]
+        {
             assert!(matches!(Who::read(garbage.as_bytes()), Err(HookError::Garbage(_))), "{garbage}");
         }
         assert_eq!(Passes::read(b"{\"action\": \"pass\"}").unwrap(), Passes::Pass {});

@@ -84,7 +84,8 @@ async fn who_is_let_in_on_the_companion_is_heard_with_all_that_was_written_meanw
     }
     is_decided(&fixture, &code, "allowed")?;
     let turn = next_turn(&agent)?;
-    let said: Vec<&str> = turn["items"].as_array().into_iter().flatten().map(|item| text(item, "text")).collect();
+    let said: Vec<&str> =
+        turn["items"].as_array().into_iter().flatten().map(|item| text(item, "text")).collect();
     ensure!(said == [words, "And another."] && turn["scope"] == "known", "{turn}");
 
     // It is a message like any other.
@@ -150,12 +151,78 @@ async fn the_hubs_own_channel_and_name_are_nobody_elses() -> Result<()> {
         ensure!(answer.status == 400 || answer.status == 403, "{}: {}", answer.status, answer.body);
     }
     for channel in ["hub", "agent"] {
-        let report = json!({"channel": channel, "peer": "engineer", "sender": "engineer", "text": "I am it."});
+        let report =
+            json!({"channel": channel, "peer": "engineer", "sender": "engineer", "text": "I am it."});
         ensure!(bridge.post("/v1/inbound", &report)?.status == 400);
     }
     let refused = fixture.cli(&["agent", "add", "hub"])?;
     ensure!(refused.status == 1 && refused.stderr.contains("the hub's own name"), "{}", refused.stderr);
     ensure!(decided(&fixture, &code)?.is_none());
+    fixture.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_ask_each_other_and_the_answer_goes_back_to_the_session_that_asked() -> Result<()> {
+    let config = format!(
+        "{}\n[agents.writer]\nallow = [\"agent:engineer\"]\n[people.ann]\nids = [\"local:ann\"]\n",
+        CONFIG.replace("allow = [\"local:*\"]", "allow = [\"local:*\", \"agent:writer\"]")
+    );
+    let mut fixture = TestHub::start(&config).await?;
+    let (engineer, writer) = (fixture.agent("engineer").await?, fixture.agent("writer").await?);
+    let bridge = fixture.bridge("phone").await?;
+    ensure!(writes(&bridge, "ann", "Ask the writer.", "1")?["woken"] == true);
+    let began = next_turn(&engineer)?;
+    let call = json!({"to": "agent:writer", "message": "Which **word**?", "context": began["context"]});
+    let held = engineer.post("/v1/messages", &call)?.taken()?;
+    ensure!(held["state"] == "held", "it leaves its conversation: {held}");
+    fixture.decide(Verdict::Approve).await?;
+    engineer.ended(text(&held, "id"), "sent")?;
+
+    let asked = next_turn(&writer)?;
+    let item = &asked["items"][0];
+    ensure!(asked["cause"] == "agent" && asked["scope"] == "known", "{asked}");
+    ensure!(item["text"] == "Which **word**?" && item["sender"]["id"] == "agent:engineer", "{asked}");
+    let reply = json!({
+        "turn": asked["turn"], "lease": asked["lease"], "context": asked["context"], "text": "This one.",
+    });
+    let replied = writer.post("/v1/reply", &reply)?.taken()?;
+    ensure!(replied["ok"] == true, "{replied}");
+    // The session is free again, and its answer is its next turn; nobody else is told.
+    let end = json!({"turn": began["turn"], "lease": began["lease"], "context": began["context"], "text": "NO_REPLY"});
+    engineer.post("/v1/reply", &end)?.taken()?;
+    let answered = next_turn(&engineer)?;
+    ensure!(answered["session"] == began["session"] && answered["cause"] == "agent", "{answered}");
+    ensure!(answered["items"][0]["text"] == "This one.", "{answered}");
+    ensure!(fixture.arrived("ann")?.is_empty(), "a person is told nothing by itself");
+    let itself = json!({"to": "agent:engineer", "message": "Me?"});
+    let refused = engineer.send_and_wait(&itself)?;
+    ensure!(refused["ok"] == false, "{refused}");
+    fixture.audit_is_whole().await?;
+    fixture.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hook_that_fails_lets_nothing_through_until_it_answers() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let answer = folder.path().join("answer");
+    let hook = format!(
+        "[hooks.gate]\non = \"inbound_access\"\ncommand = [\"/bin/cat\", \"{}\"]\n[people.ann]\nids = [\"local:ann\"]\n",
+        answer.display()
+    );
+    let mut fixture = TestHub::start(&format!("{CONFIG}\n{hook}")).await?;
+    let (agent, bridge) = (fixture.agent("engineer").await?, fixture.bridge("phone").await?);
+    let report = json!({"channel": "local", "peer": "ann", "sender": "ann", "direct": true, "text": "Hi", "messageId": "1"});
+    let refused = bridge.post("/v1/inbound", &report)?;
+    ensure!(refused.status >= 500, "{}: {}", refused.status, refused.body);
+    ensure!(agent.get("/v1/turns")?.taken()?["turn"].is_null());
+    std::fs::write(&answer, "{\"action\": \"pass\"}")?;
+    ensure!(bridge.post("/v1/inbound", &report)?.taken()?["woken"] == true, "the same message again");
+    ensure!(next_turn(&agent)?["items"][0]["text"] == "Hi");
+    std::fs::write(&answer, "{\"action\": \"drop\", \"reason\": \"it is night\"}")?;
+    let dropped = writes(&bridge, "ann", "And now?", "2")?;
+    ensure!(dropped["dropped"] == json!(["gate"]) && dropped["woken"] == false, "{dropped}");
     fixture.stop().await;
     Ok(())
 }

@@ -85,11 +85,7 @@ impl Sender for Own {
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
         let (action, argument) =
             parse(outgoing.address).ok_or_else(|| Refused::because("the hub has no such action"))?;
-        Ok(Request {
-            action: action.into(),
-            argument: argument.into(),
-            text: outgoing.part.text.clone(),
-        })
+        Ok(Request { action: action.into(), argument: argument.into(), text: outgoing.part.text.clone() })
     }
 
     async fn deliver(

@@ -34,8 +34,7 @@ impl Queue {
     async fn message(&self, from: &str, to: Target, origin: Option<Origin>, key: &'static str) -> i64 {
         let new = NewMessage { agent: from.into(), target: to, origin, ..NewMessage::example(key) };
         let Accepted::New(seq) = self.outbox.accept(new).await.unwrap() else { panic!() };
-        let parts =
-            [NewPart { key: key.into(), shown: key.into(), request: "{}".into(), route: None }];
+        let parts = [NewPart { key: key.into(), shown: key.into(), request: "{}".into(), route: None }];
         let stored = move |tx: &rusqlite::Transaction<'_>| transition::store_parts(tx, seq, &parts);
         self.outbox.change(seq, stored).await.unwrap();
         seq
@@ -173,7 +172,11 @@ async fn a_question_is_a_turn_of_the_other_agent_and_its_answer_one_in_the_sessi
         queue.deliver(&agents, &says("b"), "k1").await.unwrap();
     }
     let of_b = "SELECT agent || cause || scope || address || hops FROM turns WHERE agent = 'b'";
-    assert_eq!(queue.one::<String>(of_b).await, "bagentknowna1", "once, and of a person who was let in at most");
+    assert_eq!(
+        queue.one::<String>(of_b).await,
+        "bagentknowna1",
+        "once, and of a person who was let in at most"
+    );
     assert_eq!(queue.one::<String>("SELECT sender || text FROM inbound").await, "a**Now?**");
 
     let thread: String = queue.one("SELECT thread FROM turns WHERE agent = 'b'").await;
@@ -199,7 +202,10 @@ async fn what_is_handed_on_too_often_goes_no_further_with_or_without_its_context
     for (key, origin) in [("k1", in_turn("t1", "ann", Scope::Owner)), ("k2", None)] {
         queue.message("a", agent("b", None), origin, key).await;
         let delivered = queue.deliver(&agents, &says("b"), key).await;
-        assert!(matches!(delivered, Err(Failure::Permanent(why)) if why.contains("goes no further")), "{key}");
+        assert!(
+            matches!(delivered, Err(Failure::Permanent(why)) if why.contains("goes no further")),
+            "{key}"
+        );
     }
     queue.run("UPDATE turns SET hops = 0").await;
     queue.message("a", agent("b", None), None, "k3").await;
@@ -213,9 +219,11 @@ async fn an_agent_with_too_much_to_do_is_asked_later_and_nothing_of_it_stays() {
     let queue = Queue::new();
     let agents = all(&queue);
     queue
-        .run("WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 200)
+        .run(
+            "WITH RECURSIVE n(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 200)
             INSERT INTO turns (id, agent, session, cause, scope, state, due_at, at)
-            SELECT 'w' || n, 'b', 's' || n, 'message', 'known', 'waiting', 0, 0 FROM n")
+            SELECT 'w' || n, 'b', 's' || n, 'message', 'known', 'waiting', 0, 0 FROM n",
+        )
         .await;
     queue.message("a", agent("b", None), None, "k").await;
     assert!(matches!(queue.deliver(&agents, &says("b"), "k").await, Err(Failure::Retry(_))));
