@@ -35,7 +35,8 @@ impl Pipeline {
     /// Where a call would go, and, where it names neither an account nor its turn's conversation, where it would go from each
     /// other account that its agent may use there. Nothing, where it would be refused.
     pub async fn places(&self, agent: &str, call: &Value, origin: Option<&Origin>) -> Vec<Place> {
-        let (Ok(call), Some(rules)) = (Call::parse(call, &registry::NAMES), self.0.agents.get(agent)) else {
+        let (Ok(call), Some(rules)) = (Call::parse(call, &registry::TARGETS), self.0.agents.get(agent))
+        else {
             return vec![];
         };
         let place = async |call: &Call| {

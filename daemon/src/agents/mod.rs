@@ -12,6 +12,7 @@ use serde_json::json;
 use crate::{
     audit::{self, Entry, Event},
     clock::Time,
+    message::target::HUB,
     settings::is_name,
     store::{Store, StoreError, now_ms},
 };
@@ -82,6 +83,9 @@ pub enum AgentError {
     /// Not a name.
     #[error("{0:?} is not a name: use letters, digits, `-` and `_`, at most 40 of them")]
     Name(String),
+    /// The hub's own.
+    #[error("{0:?} is the hub's own name: give another one")]
+    Reserved(String),
     /// There is one already.
     #[error("{0:?} has a token already: revoke it first (gatepost agent revoke {0})")]
     Exists(String),
@@ -126,6 +130,9 @@ pub async fn register(
 ) -> Result<(), AgentError> {
     if !is_name(name) {
         return Err(AgentError::Name(name.chars().take(60).collect()));
+    }
+    if name == HUB {
+        return Err(AgentError::Reserved(name.to_owned()));
     }
     let (name, hash, by) = (name.to_owned(), hash(token), by.to_owned());
     store
@@ -183,10 +190,11 @@ pub async fn list(store: &Store) -> Result<Vec<Listed>, AgentError> {
 pub async fn recognise(store: &Store, token: &str) -> Result<Option<Caller>, StoreError> {
     // Looked up by hash: how long it takes says nothing about any token.
     store.look(|db| {
-        let sql = "SELECT name, role FROM tokens WHERE hash = ? AND revoked_at IS NULL";
+        // A release before the hub had a name of its own may have given it away.
+        let sql = "SELECT name, role FROM tokens WHERE hash = ? AND revoked_at IS NULL AND name <> ?";
         let mut found = db.prepare_cached(sql)?;
         let caller = |row: &rusqlite::Row<'_>| Ok(Caller { name: row.get(0)?, role: role(row, 1)? });
-        Ok(found.query_row([hash(token)], caller).optional()?)
+        Ok(found.query_row(params![hash(token), HUB], caller).optional()?)
     })
 }
 

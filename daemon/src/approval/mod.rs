@@ -267,6 +267,14 @@ pub(crate) fn was_held(db: &Connection, seq: i64) -> Result<bool, StoreError> {
     Ok(db.prepare_cached("SELECT 1 FROM approvals WHERE message = ?")?.exists([seq])?)
 }
 
+/// Who approved or denied a message, as the audit names them; nothing, if nobody has.
+pub(crate) fn decided_by(db: &Connection, seq: i64) -> Result<Option<String>, StoreError> {
+    let sql =
+        "SELECT 'companion:' || devices.name FROM approvals JOIN devices ON devices.key = approvals.device
+         WHERE message = ? AND decided_at IS NOT NULL";
+    Ok(db.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional()?)
+}
+
 /// Whether a message's stored parts are the ones that were approved. A message that was never held has none.
 pub(crate) fn release(db: &Connection, message: &MessageRow) -> Result<Released, StoreError> {
     let approved: Option<(Vec<u8>, Option<String>)> = db

@@ -72,6 +72,8 @@ struct Account {
     adapter: Arc<dyn Adapter>,
     on_unknown: OnUnknown,
     fingerprint: Fingerprint,
+    /// Nobody set it up: the channel is the hub's own.
+    built_in: bool,
 }
 
 /// Why no account answers to a channel and an account name.
@@ -109,7 +111,14 @@ impl Accounts {
         on_unknown: OnUnknown,
         fingerprint: Fingerprint,
     ) {
-        let open = Account { adapter, on_unknown, fingerprint };
+        let open = Account { adapter, on_unknown, fingerprint, built_in: false };
+        self.0.entry(channel.into()).or_default().insert(account.into(), open);
+    }
+
+    /// Adds the account of a channel that is the hub's own. It always stands for the same.
+    pub fn add_built_in(&mut self, (channel, account): (&str, &str), adapter: Arc<dyn Adapter>) {
+        let (on_unknown, fingerprint) = (OnUnknown::default(), Fingerprint([0; 32]));
+        let open = Account { adapter, on_unknown, fingerprint, built_in: true };
         self.0.entry(channel.into()).or_default().insert(account.into(), open);
     }
 
@@ -175,10 +184,20 @@ impl Accounts {
         refused.map(Err)
     }
 
-    /// All open accounts: channel, account, adapter.
+    /// All open accounts that somebody set up: channel, account, adapter.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str, &Arc<dyn Adapter>)> {
-        self.0.iter().flat_map(|(channel, accounts)| {
-            accounts.iter().map(move |(name, account)| (channel.as_str(), name.as_str(), &account.adapter))
+        self.every(false)
+    }
+
+    /// Those of the hub's own channels.
+    pub fn built_in(&self) -> impl Iterator<Item = (&str, &str, &Arc<dyn Adapter>)> {
+        self.every(true)
+    }
+
+    fn every(&self, built_in: bool) -> impl Iterator<Item = (&str, &str, &Arc<dyn Adapter>)> {
+        self.0.iter().flat_map(move |(channel, accounts)| {
+            let these = accounts.iter().filter(move |(_, account)| account.built_in == built_in);
+            these.map(move |(name, account)| (channel.as_str(), name.as_str(), &account.adapter))
         })
     }
 }

@@ -63,6 +63,9 @@ pub struct Limits {
 impl Limits {
     /// None: the platform names no number, or the hub knows nothing of the channel.
     pub const NONE: Self = Self { chat: &[], group: &[], is_group: |_| false, account: &[], platform: &[] };
+
+    /// Of agents who write to each other: as many at once as one reads together, and then one in six seconds. Each costs a turn.
+    pub const AGENTS: Self = Self { chat: &[rate(10, Duration::from_secs(6))], ..Self::NONE };
 }
 
 impl Limits {

@@ -13,7 +13,7 @@ use super::{
     kit::http::Decode,
     limits::Limits,
 };
-use crate::{render::Flavour, settings::Key};
+use crate::{message::target::AGENT, render::Flavour, settings::Key};
 
 /// A channel that the hub knows.
 pub struct Kind {
@@ -90,6 +90,10 @@ pub fn kind(name: &str) -> Option<&'static Kind> {
 pub static NAMES: LazyLock<Vec<&'static str>> =
     LazyLock::new(|| KINDS.iter().map(|kind| kind.name).collect());
 
+/// What may stand before a target's colon: all channels, and the one on which agents write to each other.
+pub static TARGETS: LazyLock<Vec<&'static str>> =
+    LazyLock::new(|| NAMES.iter().copied().chain([AGENT]).collect());
+
 /// The format of `channel`.
 pub fn format(channel: &str) -> Option<&'static Format> {
     kind(channel).map(|kind| &kind.format)
@@ -107,7 +111,10 @@ pub fn tool_result_format(channel: &str) -> ToolResults {
 
 /// The limits of `channel`; none if nothing is known of it.
 pub fn limits(channel: &str) -> &'static Limits {
-    kind(channel).map_or(&Limits::NONE, |kind| &kind.limits)
+    match channel {
+        AGENT => &Limits::AGENTS,
+        _ => kind(channel).map_or(&Limits::NONE, |kind| &kind.limits),
+    }
 }
 
 #[cfg(test)]

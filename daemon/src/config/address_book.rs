@@ -32,7 +32,7 @@ impl Config {
             if !is_name(name) || name == "current" {
                 return Err(wrong("names have letters, digits, `-` and `_`, at most 40 of them"));
             }
-            match Destination::parse(target, &registry::NAMES) {
+            match Destination::parse(target, &registry::TARGETS) {
                 Ok(meant @ Destination::Address { channel: Some(_), .. }) => Ok((name.clone(), meant)),
                 _ => Err(wrong("write \"channel:address\" or \"channel:address#thread\"")),
             }

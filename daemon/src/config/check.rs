@@ -9,7 +9,7 @@ use crate::{
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
     files::Sources,
     heartbeat::Plan,
-    message::{attachment_spec::MOST, call::MAX_TEXT},
+    message::{attachment_spec::MOST, call::MAX_TEXT, target::HUB},
     router::Routing,
     settings::is_name,
 };
@@ -49,6 +49,9 @@ impl Config {
             let key = format!("agents.{name}");
             if !is_name(name) {
                 return Err(invalid(key, NAMES));
+            }
+            if name == HUB {
+                return Err(invalid(key, "\"hub\" is the hub's own name: give the agent another one"));
             }
             agent.sources().map_err(|problem| invalid(format!("{key}.attach_urls"), problem))
         };
@@ -126,7 +129,7 @@ impl Config {
             return Err(invalid("routing.lease", "at least 1s"));
         }
         let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX / 2);
-        Ok(Routing { routes: read, people, default_agent, lease_ms })
+        Ok(Routing { routes: read, people, default_agent, lease_ms, ..Routing::default() })
     }
 
     fn check_heartbeats(&self) -> Result<BTreeMap<String, Plan>, ConfigError> {

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::{Agent, Config, ConfigError, locate::line_at};
 use crate::{
     channels::registry::{NAMES, kind},
-    message::target::channel_of,
+    message::target::{AGENT, HUB, channel_of},
     policy::Pattern,
     settings::is_name,
     spelling::nearest,
@@ -91,6 +91,9 @@ impl Config {
             for (list, entries) in lists(agent) {
                 for entry in entries {
                     let problem = match readable(entry) {
+                        Ok(pattern) if pattern.channel() == Some(HUB) => {
+                            Some("what is done there is the hub's own, and no agent's".into())
+                        }
                         Ok(pattern) if list == "hold" => unmatchable(&pattern)
                             .map(|problem| format!("{problem}; as it is, nobody is asked because of it")),
                         Ok(_) => None,
@@ -133,6 +136,12 @@ impl Config {
         found
     }
 
+    /// Whether some agent's list names the channel on which agents write to each other.
+    pub(crate) fn agents_meet(&self) -> bool {
+        let mut all = self.agents.values().flat_map(|agent| agent.allow.iter().chain(&agent.hold));
+        all.any(|entry| readable(entry).is_ok_and(|pattern| pattern.channel() == Some(AGENT)))
+    }
+
     /// Names of the address book on channels without an account.
     pub(super) fn unreachable_names(&self) -> Vec<String> {
         let mut found = vec![];
@@ -154,7 +163,8 @@ impl Config {
             let Ok(pattern) = readable(entry) else { continue };
             if let Some(problem) = unmatchable(&pattern) {
                 found.push((entry, format!("{problem}; nothing can be sent there")));
-            } else if let Some(channel) = pattern.channel().filter(|name| !self.channels.contains_key(*name))
+            } else if let Some(channel) =
+                pattern.channel().filter(|name| *name != AGENT && !self.channels.contains_key(*name))
             {
                 found.push((entry, without_account(channel)));
             }
@@ -191,7 +201,7 @@ fn without_account(channel: &str) -> String {
 /// Why an entry matches no target that there can be, and what to write.
 fn unmatchable(pattern: &Pattern) -> Option<String> {
     let channel = pattern.channel()?;
-    if kind(channel).is_none() {
+    if kind(channel).is_none() && channel != AGENT {
         let near = nearest(channel, NAMES.iter().copied());
         return Some(match near {
             Some(meant) => format!("there is no channel {channel:?}, did you mean {meant:?}?"),

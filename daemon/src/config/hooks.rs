@@ -51,6 +51,14 @@ pub enum Moment {
     BeforeToolCall,
     /// With what a tool answered.
     ToolResult,
+    /// Who wrote something that was received.
+    InboundSender,
+    /// Whether they may write to an agent.
+    InboundAccess,
+    /// Whether that wakes it.
+    InboundScope,
+    /// Whether a person is asked where no agent is.
+    InboundRequest,
 }
 
 /// When one of the hub's own runs.
@@ -104,7 +112,7 @@ impl Hook {
         if self.token.is_some() && self.url.is_none() {
             return Err("token goes with url");
         }
-        if !self.tools.is_empty() && matches!(self.on, Moment::MessageSending | Moment::MessageSent) {
+        if !self.tools.is_empty() && !matches!(self.on, Moment::BeforeToolCall | Moment::ToolResult) {
             return Err("tools goes with before_tool_call and tool_result");
         }
         // A misspelt one would be a call that nobody was asked about.

@@ -271,13 +271,16 @@ pub const HOOK: &[Key] = &[
         "\"message_sending\"",
         "When it runs: \"message_sending\", once, before a message is judged, shown and sent, and it may rewrite or cancel it; \
          \"message_sent\", after it was sent, has failed, or may have arrived; \"before_tool_call\", before anything that an agent calls \
-         is done, and it may change or refuse that; or \"tool_result\", with what was answered, to which it may add.",
+         is done, and it may change or refuse that; or \"tool_result\", with what was answered, to which it may add. Of what people \
+         write, before it is taken: \"inbound_sender\", who somebody is; \"inbound_access\", whether they may write to an agent; \
+         \"inbound_scope\", whether that wakes it; \"inbound_request\", whether a person is asked where no agent is.",
     ),
     key(
         "timeout",
         "\"10s\"",
         "How long it may take, at most 5m. A message_sending hook that takes longer fails its message, and a before_tool_call hook its \
-         call: they are never skipped. Where a tool_result hook takes longer, the result goes as it was, and says so.",
+         call: they are never skipped. Where a tool_result hook takes longer, the result goes as it was, and says so. An inbound hook \
+         that takes longer lets nothing through: it is asked again when the message comes again, ten times in all.",
     ),
     example(
         "command",
@@ -286,7 +289,9 @@ pub const HOOK: &[Key] = &[
          standard input, and answers on its standard output with {\"action\": \"pass\"}, {\"action\": \"rewrite\", \"message\": \
          \"...\"} or {\"action\": \"cancel\", \"reason\": \"...\"} and exit status 0. Anything else fails the message. Around a tool it \
          reads hook, id, agent, tool, arguments and, on tool_result, result; it answers a rewrite with \"arguments\" or with a \
-         \"result\", and may answer a result with {\"action\": \"annotate\", \"note\": \"...\"}.",
+         \"result\", and may answer a result with {\"action\": \"annotate\", \"note\": \"...\"}. An inbound hook reads hook, agent, channel, \
+         account, address, sender, user, scope and text, and answers {\"action\": \"pass\"} or {\"action\": \"drop\", \"reason\": \"...\"}; \
+         inbound_sender has {\"action\": \"is\", \"user\": \"telegram:123456\"} instead of that.",
     ),
     example(
         "url",

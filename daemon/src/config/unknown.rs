@@ -10,6 +10,7 @@ use crate::{
         account,
         registry::{NAMES, kind},
     },
+    message::target::{AGENT, HUB},
     settings::{Key, secret::SecretSource},
     spelling::nearest,
 };
@@ -51,6 +52,7 @@ pub(super) fn refuse(text: &str, path: &Path) -> Result<(), ConfigError> {
     for (section, value) in table.get_ref() {
         if let (SECTION_OF_CHANNELS, DeValue::Table(channels)) = (section.get_ref().as_ref(), value.get_ref())
         {
+            check.not_the_hubs(channels)?;
             check.table(SECTION_OF_CHANNELS, channels, &NAMES)?;
             check.accounts(channels)?;
         }
@@ -117,6 +119,15 @@ fn tables<'a, 'i>(table: &'a DeTable<'i>) -> impl Iterator<Item = (&'a str, &'a 
 }
 
 impl Check<'_> {
+    /// Two channels are there without an account.
+    fn not_the_hubs(&self, channels: &DeTable<'_>) -> Result<(), ConfigError> {
+        let Some(key) = channels.keys().find(|key| [HUB, AGENT].contains(&key.get_ref().as_ref())) else {
+            return Ok(());
+        };
+        let problem = "the hub has this channel itself: it needs no account".to_owned();
+        Err(self.invalid(key.span().start, &format!("channels.{}", key.get_ref()), problem))
+    }
+
     /// Every channel has accounts, and these have names.
     fn accounts(&self, channels: &DeTable<'_>) -> Result<(), ConfigError> {
         for (channel, value) in channels {

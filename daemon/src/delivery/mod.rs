@@ -5,12 +5,14 @@
 //! - [`send`]: one message's parts, each marked before its request leaves; [`attempt`]: one of them; [`voice_fallback`]: the words of
 //!   a recording that is refused;
 //! - [`ending`]: what a failed attempt means;
+//! - [`actions`]: what the hub itself does in place of a delivery;
 //! - [`callbacks`]: what platforms say of their own accord of what was sent;
 //! - [`recover`]: what a restart makes of what was on its way;
 //! - [`sent_hooks`]: the owner's programs that hear how a message ended.
 //!
 //! Nothing here knows [`crate::admission`].
 
+pub mod actions;
 mod attempt;
 pub mod callbacks;
 pub mod dispatch;

@@ -8,7 +8,8 @@
 //! the same id.
 //!
 //! Here is what a hook is and how it is asked. Who asks has the rest: [`admission`](crate::admission::hooks) before a message is judged,
-//! [`delivery`](crate::delivery::sent_hooks) after its end, [`intake`](crate::intake::tool::hooks) around a tool.
+//! [`delivery`](crate::delivery::sent_hooks) after its end, [`intake`](crate::intake::tool::hooks) around a tool,
+//! [`receiving`](crate::receiving::gates) at the gates of the way in.
 //!
 //! - [`command`], [`call`]: the owner's hooks, as programs and as HTTP services;
 //! - [`builtin`], [`guide`]: the hub's own;
@@ -68,6 +69,7 @@ pub(crate) struct Shared {
     pub(crate) sent: Vec<Hook>,
     pub(crate) before_call: Vec<Hook>,
     pub(crate) result: Vec<Hook>,
+    pub(crate) gates: GateHooks,
     pub(crate) at_once: Semaphore,
     pub(crate) turns: Turns,
     pub(crate) guides: Guides,
@@ -84,6 +86,28 @@ pub struct Kinds {
     pub before_call: Vec<Hook>,
     /// With what it answered.
     pub result: Vec<Hook>,
+    /// At the gates of the way in.
+    pub gates: GateHooks,
+}
+
+/// The hooks at the gates of the way in, in the order in which they run.
+#[derive(Default)]
+pub struct GateHooks {
+    /// Who wrote.
+    pub sender: Vec<Hook>,
+    /// Whether they may write to an agent.
+    pub access: Vec<Hook>,
+    /// Whether that wakes it.
+    pub scope: Vec<Hook>,
+    /// Whether a person is asked where no agent is.
+    pub request: Vec<Hook>,
+}
+
+impl GateHooks {
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        [&self.sender, &self.access, &self.scope, &self.request].iter().all(|hooks| hooks.is_empty())
+    }
 }
 
 /// Why there is no answer that counts.
@@ -130,9 +154,9 @@ impl Hook {
 impl Hooks {
     /// These hooks.
     pub fn new(kinds: Kinds) -> Self {
-        let Kinds { sending, sent, before_call, result } = kinds;
+        let Kinds { sending, sent, before_call, result, gates } = kinds;
         let (at_once, turns, guides) = (Semaphore::new(AT_ONCE), Turns::default(), Guides::default());
-        Self(Arc::new(Shared { sending, sent, before_call, result, at_once, turns, guides }))
+        Self(Arc::new(Shared { sending, sent, before_call, result, gates, at_once, turns, guides }))
     }
 
     /// Whose turn it is in each conversation.

@@ -15,8 +15,11 @@ use crate::{
         registry::kind,
     },
     config::Config,
+    delivery::actions,
+    message::target::{AGENT, HUB},
     settings::secret::SecretSource,
     store::Store,
+    turns::wake::Wake,
 };
 
 /// Open accounts, and what each was made of.
@@ -24,6 +27,8 @@ use crate::{
 pub(super) struct Opened {
     accounts: Accounts,
     made_of: Arc<BTreeMap<(String, String), Digest>>,
+    /// Tells those who wait for a turn: one of these accounts opens them.
+    wake: Wake,
 }
 
 impl Opened {
@@ -68,7 +73,17 @@ impl Opened {
                 made_of.insert(key, of);
             }
         }
-        Ok(Self { accounts, made_of: Arc::new(made_of) })
+        accounts.add_built_in((HUB, actions::ACCOUNT), actions::own::open(store));
+        if config.agents_meet() {
+            let agents = actions::agents::open(config.agents.keys(), store, &self.wake);
+            accounts.add_built_in((AGENT, actions::ACCOUNT), agents);
+        }
+        Ok(Self { accounts, made_of: Arc::new(made_of), wake: self.wake.clone() })
+    }
+
+    /// Whoever waits for a turn waits at this.
+    pub(super) fn wake(&self) -> &Wake {
+        &self.wake
     }
 
     /// The accounts alone.

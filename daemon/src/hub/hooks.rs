@@ -36,6 +36,10 @@ pub(super) fn build(config: &Config) -> Result<Hooks, HubError> {
             Moment::MessageSent => kinds.sent.push(built),
             Moment::BeforeToolCall => kinds.before_call.push(built),
             Moment::ToolResult => kinds.result.push(built),
+            Moment::InboundSender => kinds.gates.sender.push(built),
+            Moment::InboundAccess => kinds.gates.access.push(built),
+            Moment::InboundScope => kinds.gates.scope.push(built),
+            Moment::InboundRequest => kinds.gates.request.push(built),
         }
     }
     if !config.hooks.values().any(|hook| hook.builtin == Some(Builtin::Guide)) {

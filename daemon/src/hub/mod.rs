@@ -167,6 +167,7 @@ pub struct Hub {
     turns: JoinHandle<()>,
     tasks: JoinHandle<()>,
     heart: JoinHandle<()>,
+    cards: JoinHandle<()>,
     telling: JoinHandle<()>,
     wakers: Wakers,
     signer: Signer,
@@ -275,6 +276,7 @@ impl Hub {
         self.turns.abort();
         self.tasks.abort();
         self.heart.abort();
+        self.cards.abort();
         self.events.close();
         self.telling.abort();
         // A receiver that is gone has stopped already.

@@ -87,6 +87,7 @@ impl Hub {
         let turns = tokio::spawn(current.pipeline().keep_turns());
         let tasks = tokio::spawn(tasks::runner::run(current.clone()));
         let heart = tokio::spawn(heartbeat::run(current.clone()));
+        let cards = tokio::spawn(current.clone().keep_cards());
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
         let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
@@ -111,6 +112,7 @@ impl Hub {
             turns,
             tasks,
             heart,
+            cards,
             telling,
             wakers: bringing,
             signer,
@@ -180,8 +182,10 @@ fn build_pipeline(
         readiness: Arc::default(),
         identities: Arc::new(Identities::new(store.clone())),
         routing: Arc::new(routing(config, opened.accounts())?),
-        wake: Wake::default(),
         heartbeats: heartbeats(config, opened.accounts())?,
+        wake: opened.wake().clone(),
+        asking: Wake::default(),
+        attempts: Arc::default(),
     }))
 }
 

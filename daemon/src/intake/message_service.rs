@@ -202,7 +202,7 @@ struct Read {
 
 impl Incoming<'_> {
     fn read(&self, pipeline: &Pipeline) -> Result<Read, Refusal> {
-        let calls = pipeline.distinct(Call::parse_all(self.call, &registry::NAMES)?)?;
+        let calls = pipeline.distinct(Call::parse_all(self.call, &registry::TARGETS)?)?;
         let is_broadcast = calls.first().is_some_and(|call| call.action == Action::Broadcast);
         let patience = calls.first().and_then(|call| call.wait).unwrap_or(self.wait);
         Ok(Read { calls, is_broadcast, patience })

@@ -17,6 +17,13 @@ pub fn fits_an_id(text: &str) -> bool {
 /// The address of an account itself, for what is done to no conversation.
 pub const ITSELF: &str = "self";
 
+/// The hub itself: the agent that asks people on its own behalf, and the channel by which what they approved is done. No agent
+/// has either name, and no agent's target is there.
+pub const HUB: &str = "hub";
+
+/// The channel on which agents write to each other.
+pub const AGENT: &str = "agent";
+
 /// What may stand before an address to say which kind of id it is.
 pub const KINDS_OF_ID: &[&str] = &["user", "channel", "chat", "phone"];
 

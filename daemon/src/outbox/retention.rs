@@ -158,6 +158,8 @@ fn step(tx: &Transaction<'_>, purge: &Purge) -> Result<usize, StoreError> {
         .query_map(params![purge.before, state, purge.id, STEP as i64], |row| Ok((row.get(0)?, row.get(1)?)))?
         .collect::<Result<_, _>>()?;
     for (seq, id) in &ended {
+        let performed = "DELETE FROM performed WHERE key IN (SELECT key FROM parts WHERE message = ?)";
+        tx.prepare_cached(performed)?.execute([seq])?;
         tx.prepare_cached("DELETE FROM parts WHERE message = ?")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM approvals WHERE message = ?")?.execute([seq])?;
         tx.prepare_cached("DELETE FROM inbox WHERE message = ?")?.execute([id])?;

@@ -5,9 +5,17 @@
 
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde::Serialize;
+use serde_json::json;
 use utoipa::ToSchema;
 
-use crate::{clock::Time, random, store::StoreError};
+use super::{user_id, users};
+use crate::{
+    audit::{self, Entry, Event},
+    clock::Time,
+    policy::Scope,
+    random,
+    store::StoreError,
+};
 
 /// How long a request waits for a person, in milliseconds.
 pub const LIFETIME_MS: i64 = 24 * 3_600_000;
@@ -172,7 +180,10 @@ pub fn ask(tx: &Transaction<'_>, ask: &Ask<'_>, now: i64) -> Result<Asked, Store
 }
 
 /// What nobody answered in time is over.
-fn expire(tx: &Transaction<'_>, now: i64) -> Result<(), StoreError> {
+///
+/// # Errors
+/// The database.
+pub fn expire(tx: &Transaction<'_>, now: i64) -> Result<(), StoreError> {
     tx.prepare_cached(
         "UPDATE access_requests SET decided = 'expired', decided_at = ?1 WHERE decided IS NULL AND expires_at <= ?1",
     )?
@@ -180,11 +191,7 @@ fn expire(tx: &Transaction<'_>, now: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Answers an open request; nothing if there is none with this code.
-///
-/// # Errors
-/// The database.
-pub fn answer(
+fn answer(
     tx: &Transaction<'_>,
     code: &str,
     allow: bool,
@@ -202,6 +209,52 @@ pub fn answer(
     )?;
     request.decided = Some(decided.into());
     Ok(Some(request))
+}
+
+/// Answers an open request, and lets in whom it is about if they are; nothing if there is none with this code. What they wrote meanwhile
+/// goes its way by [`crate::router::accept::release`].
+///
+/// # Errors
+/// The database.
+pub fn decide(
+    tx: &Transaction<'_>,
+    code: &str,
+    allow: bool,
+    by: &str,
+    now: i64,
+) -> Result<Option<Request>, StoreError> {
+    let Some(request) = answer(tx, code, allow, by, now)? else { return Ok(None) };
+    if allow {
+        let_in(tx, &request, by, now)?;
+    }
+    let detail = json!({"code": request.code, "what": request.what, "subject": request.subject,
+        "agent": request.agent, "decided": request.decided});
+    audit::append(tx, &Entry { actor: by, event: Event::AccessDecided, message: None, detail })?;
+    Ok(Some(request))
+}
+
+fn let_in(tx: &Transaction<'_>, request: &Request, by: &str, now: i64) -> Result<(), StoreError> {
+    if request.what == What::Person {
+        return users::grant(tx, &request.subject, Scope::Known, by, now);
+    }
+    let place = [&request.channel, &request.account, &request.address];
+    tx.execute(
+        "UPDATE conversations SET agent = ? WHERE channel = ? AND account = ? AND address = ?",
+        [&request.agent, place[0], place[1], place[2]],
+    )?;
+    // Whoever is alone with the account in a conversation is let in with it.
+    let mut strangers = tx.prepare(
+        "SELECT DISTINCT sender FROM inbound JOIN conversations USING (channel, account)
+         WHERE request = ? AND peer = address AND direct",
+    )?;
+    let strangers = strangers.query_map([&request.code], |row| row.get::<_, String>(0))?;
+    for sender in strangers.collect::<Result<Vec<_>, _>>()? {
+        let user = user_id(&request.channel, &sender);
+        if users::granted(tx, &user)?.is_none() {
+            users::grant(tx, &user, Scope::Known, by, now)?;
+        }
+    }
+    Ok(())
 }
 
 /// Writes down on which message's card a person is asked.

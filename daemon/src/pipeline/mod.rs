@@ -34,9 +34,13 @@ use crate::{
     files::{Files, Sources},
     heartbeat::Heartbeats,
     hooks::Hooks,
-    message::refusal::{Code, Refusal},
+    message::{
+        refusal::{Code, Refusal},
+        target::HUB,
+    },
     outbox::Outbox,
-    policy::{Rights, rate::Rates},
+    policy::{Allowlist, Rights, rate::Rates},
+    receiving::gates::Attempts,
     router::Routing,
     turns::wake::Wake,
 };
@@ -84,6 +88,10 @@ pub struct Shared {
     pub wake: Wake,
     /// Which agents are woken from time to time.
     pub heartbeats: Heartbeats,
+    /// Tells whoever puts requests for access on cards.
+    pub asking: Wake,
+    /// On which received events hooks have failed.
+    pub attempts: Arc<Attempts>,
 }
 
 /// After a failure of the database, before trying again.
@@ -185,7 +193,15 @@ impl Pipeline {
     /// one whose list is empty.
     pub(crate) fn rules(&self, agent: &str) -> &AgentRules {
         static NOTHING: LazyLock<AgentRules> = LazyLock::new(AgentRules::default);
-        self.0.agents.get(agent).unwrap_or(&NOTHING)
+        // The hub itself writes to its own channel alone, and is in no conversation there: a person approves all of it.
+        static OWN: LazyLock<AgentRules> = LazyLock::new(|| AgentRules {
+            rights: Rights { allow: Allowlist::of_channel(HUB), ..Rights::default() },
+            ..AgentRules::default()
+        });
+        match agent {
+            HUB => &OWN,
+            agent => self.0.agents.get(agent).unwrap_or(&NOTHING),
+        }
     }
 
     /// What an agent may do, if the configuration has a section for it.

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::message::target::HUB;
+
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Pattern {
@@ -31,6 +33,11 @@ impl Pattern {
             }
             _ => Err(PatternError(text.into())),
         }
+    }
+
+    /// Whether some target on a channel may match. The hub's own channel is nobody's by `*`: what is done there is the hub's.
+    pub fn is_on(&self, channel: &str) -> bool {
+        self.channel().map_or(channel != HUB, |named| named == channel)
     }
 
     /// The channel that it names, if it names one.
@@ -68,9 +75,14 @@ impl fmt::Display for Pattern {
 pub struct Allowlist(Vec<Pattern>);
 
 impl Allowlist {
+    /// All addresses of one channel.
+    pub fn of_channel(channel: &str) -> Self {
+        Self(vec![Pattern::Channel(channel.to_owned())])
+    }
+
     /// Whether some target on this channel may match.
     pub fn touches(&self, channel: &str) -> bool {
-        self.0.iter().any(|pattern| pattern.channel().is_none_or(|named| named == channel))
+        self.0.iter().any(|pattern| pattern.is_on(channel))
     }
 
     /// Reads a list of entries.
@@ -100,6 +112,13 @@ impl Allowlist {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn any_target_is_none_of_the_hubs_own() {
+        let list = |entry: &str| Allowlist::parse([entry.to_owned()]).unwrap();
+        assert!(list("*").touches("slack") && !list("*").touches("hub"));
+        assert!(list("hub:*").touches("hub"));
+    }
 
     #[test]
     fn what_is_no_entry_is_refused() {

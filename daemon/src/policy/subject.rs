@@ -84,10 +84,6 @@ impl Allowlist {
 }
 
 impl Pattern {
-    fn is_on(&self, channel: &str) -> bool {
-        self.channel().is_none_or(|named| named == channel)
-    }
-
     fn permits(&self, subject: &Subject<'_>, entries: &Entries) -> bool {
         if !self.is_on(&subject.target.channel) {
             return false;

@@ -1,19 +1,31 @@
 //! A person lets somebody in, or not: by the shell or a companion.
 
+use rusqlite::{Transaction, params};
 use serde_json::json;
 
+use super::cards;
 use crate::{
     audit::{self, Entry, Event},
+    outbox::transition::TransitionError,
     people::{
         Person,
-        requests::{self, Request, What},
-        user_id, users,
+        requests::{self, Request},
+        users,
     },
     pipeline::Pipeline,
     policy::Scope,
     router::accept::release,
     store::{StoreError, now_ms},
 };
+
+/// What came of answering.
+struct Answered {
+    request: Option<Request>,
+    /// Whether a turn waits that did not before.
+    woken: bool,
+    /// The card that is withdrawn.
+    card: Option<i64>,
+}
 
 impl Pipeline {
     /// Who has this id, by the configuration.
@@ -22,7 +34,7 @@ impl Pipeline {
     }
 
     /// Answers a request for access; nothing if none is open by this code. Who is let in is known from here on, and what they wrote
-    /// meanwhile goes its way.
+    /// meanwhile goes its way. A card that still asks is withdrawn; what was pressed on one counts first.
     ///
     /// # Errors
     /// The database.
@@ -31,35 +43,53 @@ impl Pipeline {
         code: &str,
         allow: bool,
         by: &str,
-    ) -> Result<Option<Request>, StoreError> {
+    ) -> Result<Option<Request>, TransitionError> {
         let (code, by) = (code.to_owned(), by.to_owned());
-        let (inner, routing) = (self.clone(), self.0.routing.clone());
-        let answered = self
-            .outbox()
-            .store()
-            .write(move |tx| {
-                let now = now_ms();
-                let Some(request) = requests::answer(tx, &code, allow, &by, now)? else { return Ok(None) };
-                if allow {
-                    let_in(tx, &request, &by, now)?;
-                }
-                // An account that is gone from the configuration wakes nobody.
-                let at = inner.receiving(&request.channel, Some(&request.account), None, None);
-                let woken = match at {
-                    Ok(at) => release(tx, &request, &at, &routing, now)?,
-                    Err(_) => false,
-                };
-                let detail = json!({"code": request.code, "what": request.what, "subject": request.subject,
-                    "agent": request.agent, "decided": request.decided});
-                let event = Event::AccessDecided;
-                audit::append(tx, &Entry { actor: &by, event, message: None, detail })?;
-                Ok::<_, StoreError>(Some((request, woken)))
-            })
-            .await?;
-        if answered.as_ref().is_some_and(|(_, woken)| *woken) {
+        let pipeline = self.clone();
+        let answered = self.outbox().store().write(move |tx| pipeline.answer_in(tx, &code, allow, &by));
+        let Answered { request, woken, card } = answered.await?;
+        if woken {
             self.0.wake.tell();
         }
-        Ok(answered.map(|(request, _)| request))
+        if let Some(card) = card {
+            self.outbox().changed(card);
+        }
+        Ok(request)
+    }
+
+    fn answer_in(
+        &self,
+        tx: &Transaction<'_>,
+        code: &str,
+        allow: bool,
+        by: &str,
+    ) -> Result<Answered, TransitionError> {
+        let now = now_ms();
+        let nothing = Answered { request: None, woken: false, card: None };
+        if cards::is_pressed(tx, code)? {
+            return Ok(nothing);
+        }
+        let Some(request) = requests::decide(tx, code, allow, by, now)? else { return Ok(nothing) };
+        let woken = self.let_go(tx, &request, now)?;
+        Ok(Answered { request: Some(request), woken, card: cards::withdraw(tx, code, by)? })
+    }
+
+    /// Lets what waited with an answered request go its way, or go. Whether it woke an agent.
+    pub(super) fn let_go(
+        &self,
+        tx: &Transaction<'_>,
+        request: &Request,
+        now: i64,
+    ) -> Result<bool, StoreError> {
+        match self.receiving(&request.channel, Some(&request.account), None, None) {
+            Ok(at) => release(tx, request, &at, &self.0.routing, now),
+            // An account that is gone from the configuration wakes nobody.
+            Err(_) => {
+                let gone = "UPDATE inbound SET request = NULL WHERE request = ?";
+                tx.prepare_cached(gone)?.execute(params![request.code])?;
+                Ok(false)
+            }
+        }
     }
 
     /// Grants a scope to a user, or takes back what was granted.
@@ -78,28 +108,4 @@ impl Pipeline {
             })
             .await
     }
-}
-
-fn let_in(tx: &rusqlite::Transaction<'_>, request: &Request, by: &str, now: i64) -> Result<(), StoreError> {
-    if request.what == What::Person {
-        return users::grant(tx, &request.subject, Scope::Known, by, now);
-    }
-    let place = [&request.channel, &request.account, &request.address];
-    tx.execute(
-        "UPDATE conversations SET agent = ? WHERE channel = ? AND account = ? AND address = ?",
-        [&request.agent, place[0], place[1], place[2]],
-    )?;
-    // Whoever is alone with the account in a conversation is let in with it.
-    let mut strangers = tx.prepare(
-        "SELECT DISTINCT sender FROM inbound JOIN conversations USING (channel, account)
-         WHERE request = ? AND peer = address AND direct",
-    )?;
-    let strangers = strangers.query_map([&request.code], |row| row.get::<_, String>(0))?;
-    for sender in strangers.collect::<Result<Vec<_>, _>>()? {
-        let user = user_id(&request.channel, &sender);
-        if users::granted(tx, &user)?.is_none() {
-            users::grant(tx, &user, Scope::Known, by, now)?;
-        }
-    }
-    Ok(())
 }

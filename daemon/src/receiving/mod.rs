@@ -1,11 +1,14 @@
 //! The way in: what an account received is written down and routed, and the agents that it wakes take their turns.
 //!
 //! - [`listening`]: the accounts that hear from their platforms, and what they hand over;
+//! - [`gates`]: the owner's hooks, asked before anything is written;
 //! - [`turns`]: agents take turns and end them;
 //! - [`typing`]: what a conversation is shown meanwhile;
-//! - [`access`]: a person lets somebody in, or not.
+//! - [`access`]: a person lets somebody in, or not; [`cards`]: they are asked on a companion.
 
 pub mod access;
+pub mod cards;
+pub mod gates;
 pub mod listening;
 pub mod turns;
 mod typing;
@@ -53,16 +56,17 @@ impl Pipeline {
     /// Writes down what was received, and wakes whom it wakes. When this returns, it is on disk.
     ///
     /// # Errors
-    /// The disk has no room, or the database failed: nothing is written, and nothing may be acknowledged.
+    /// The disk has no room, a hook failed, or the database: nothing is written, and nothing may be acknowledged.
     pub async fn receive(&self, at: Receiving, batch: Batch) -> Result<Outcome, Refusal> {
         let store = self.outbox().store().clone();
         let room = store.space().look();
         if !room.accepts() {
             return Err(no_room(Full::Disk(room)));
         }
+        let said = self.ask_gates(&at, &batch).await?;
         let routing = self.0.routing.clone();
         let (channel, account) = (at.channel.clone(), at.account.clone());
-        let accepted = store.write(move |tx| accept(tx, &at, batch, &routing, now_ms())).await;
+        let accepted = store.write(move |tx| accept(tx, &at, batch, &said, &routing, now_ms())).await;
         let outcome = accepted.map_err(unavailable)?;
         if outcome.woken {
             self.0.wake.tell();
@@ -72,6 +76,9 @@ impl Pipeline {
         }
         for code in &outcome.asked {
             tracing::info!(channel, account, code, "somebody is to be let in: gatepost people requests");
+        }
+        if !outcome.asked.is_empty() {
+            self.0.asking.tell();
         }
         Ok(outcome)
     }

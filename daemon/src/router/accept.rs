@@ -1,11 +1,12 @@
 //! What a platform told is written down, and wakes whom it is to wake, in one transaction with the position behind it.
 
-use rusqlite::{OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 use sha2::{Digest as _, Sha256};
 
 use super::{
     Queueing, Route, Routing, UnknownSenders,
+    gates::{Gates, Said, Sender, Unwired},
     rules::{Situation, Verdict, Why, judge},
 };
 use crate::{
@@ -13,7 +14,7 @@ use crate::{
     channels::received::{AuthorKind, Batch, Conversation, Event, MAX_POSITION_BYTES, Received},
     people::{
         requests::{self, Ask, Asked, What},
-        user_id, users,
+        users,
     },
     policy::Scope,
     sessions::place::{self, OpenedBy, Place},
@@ -68,24 +69,43 @@ pub struct Outcome {
     pub dropped: Vec<(Why, String)>,
 }
 
-/// Writes a batch down.
+/// Why nothing of a batch is written.
+#[derive(Debug, thiserror::Error)]
+pub enum NotWritten {
+    /// Since the hooks were asked, an agent has come that they were not asked about.
+    #[error("the hooks are to be asked about another agent")]
+    NotAsked,
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl From<rusqlite::Error> for NotWritten {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Store(error.into())
+    }
+}
+
+/// Writes a batch down; `said` is what hooks said of each event in it, in their order.
 ///
 /// # Errors
-/// The database: nothing of the batch is written.
+/// Nothing of the batch is written.
 pub fn accept(
     tx: &Transaction<'_>,
     at: &Receiving,
     batch: Batch,
+    said: &[Said],
     routing: &Routing,
     now: i64,
-) -> Result<Outcome, StoreError> {
+) -> Result<Outcome, NotWritten> {
     let mut outcome = Outcome::default();
     for dropped in batch.dropped {
         outcome.dropped.push((dropped.reason.into(), clipped(&dropped.what)));
     }
-    for received in batch.received {
+    for (index, received) in batch.received.into_iter().enumerate() {
+        let said = said.get(index).unwrap_or(Said::NOTHING);
         match received.bounded() {
-            Ok(received) => one(tx, at, received, routing, now, &mut outcome)?,
+            Ok(received) => one(tx, at, received, said, routing, now, &mut outcome)?,
             Err(dropped) => outcome.dropped.push((dropped.reason.into(), dropped.what)),
         }
     }
@@ -121,6 +141,8 @@ struct Known<'a> {
     place: Place,
     user: String,
     scope: Scope,
+    /// What hooks said of it.
+    said: &'a Said,
     calls: bool,
     late: bool,
     /// The agent whose message it answers to, and the session that this was said in.
@@ -137,10 +159,11 @@ fn one(
     tx: &Transaction<'_>,
     at: &Receiving,
     mut received: Received,
+    said: &Said,
     routing: &Routing,
     now: i64,
     outcome: &mut Outcome,
-) -> Result<(), StoreError> {
+) -> Result<(), NotWritten> {
     let what = received.event.word().to_owned();
     if is_repeated(tx, at, &received, now)? {
         outcome.repeated += 1;
@@ -155,10 +178,17 @@ fn one(
         outcome.dropped.push((why, what));
         return Ok(());
     }
-    let known = know(tx, at, &mut received, routing, now)?;
-    let wirings = wirings(tx, routing, &known)?;
+    if said.given_up {
+        outcome.dropped.push((Why::GateFailed, what));
+        return Ok(());
+    }
+    let known = know(tx, at, &mut received, said, routing, now)?;
+    let wirings = wirings(tx, routing, at, &known.place)?;
+    if wirings.iter().any(|route| !said.covers(&route.agent)) {
+        return Err(NotWritten::NotAsked);
+    }
     if wirings.is_empty() {
-        return unwired(tx, routing, &known, &received, now, outcome);
+        return Ok(unwired(tx, routing, &known, &received, now, outcome)?);
     }
     if known.scope != Scope::Blocked && writes_too_much(tx, &known, &received, now)? {
         outcome.dropped.push((Why::TooMany, what));
@@ -168,7 +198,7 @@ fn one(
     let mut kept = false;
     let mut why = None;
     for route in &wirings {
-        match for_agent(tx, route, &known, &received, &mut row, now, outcome)? {
+        match for_agent(tx, &routing.gates, route, &known, &received, &mut row, now, outcome)? {
             None => kept = true,
             Some(dropped) => why = Some(dropped),
         }
@@ -180,23 +210,18 @@ fn one(
     Ok(())
 }
 
-/// Whether the same event was received before; from now on it was.
-fn is_repeated(
-    tx: &Transaction<'_>,
-    at: &Receiving,
-    received: &Received,
-    now: i64,
-) -> Result<bool, StoreError> {
+/// By what an event is known when it comes again: what its platform names it, or its words.
+pub(crate) fn key_of(at: &Receiving, received: &Received) -> [u8; 32] {
     let mut hash = Sha256::new();
-    let named = !received.key.is_empty();
-    let what = match named {
-        true => String::new(),
-        false => format!("{:?} {:?}", received.message_id, received.event),
+    // The same message may be reacted to, and edited, again and again: what has no name of its own is known by all that it says.
+    let what = match received.key.is_empty() {
+        true => format!("{:?} {:?}", received.message_id, received.event),
+        false => String::new(),
     };
     let kind = received.event.word();
-    let rest: [&str; 3] = match named {
-        true => [&received.key, "", ""],
-        false => [&received.conversation.address, &received.author.id, &what],
+    let rest: [&str; 3] = match received.key.is_empty() {
+        false => [&received.key, "", ""],
+        true => [&received.conversation.address, &received.author.id, &what],
     };
     for part in
         [at.channel.as_str(), &at.account, at.agent.as_deref().unwrap_or_default(), kind].iter().chain(&rest)
@@ -204,12 +229,31 @@ fn is_repeated(
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
-    let key: [u8; 32] = hash.finalize().into();
-    let before: Option<i64> = tx
-        .prepare_cached("SELECT at FROM inbound_keys WHERE key = ?")?
-        .query_row([key], |row| row.get(0))
-        .optional()?;
-    let is_repeated = before.is_some_and(|before| named || now - before < REPEATED_MS);
+    hash.finalize().into()
+}
+
+/// Whether the same event was received before.
+pub(crate) fn was_received(
+    db: &Connection,
+    key: &[u8; 32],
+    received: &Received,
+    now: i64,
+) -> Result<bool, StoreError> {
+    let mut look = db.prepare_cached("SELECT at FROM inbound_keys WHERE key = ?")?;
+    let before: Option<i64> = look.query_row([key], |row| row.get(0)).optional()?;
+    let named = !received.key.is_empty();
+    Ok(before.is_some_and(|before| named || now - before < REPEATED_MS))
+}
+
+/// The same; from now on it was.
+fn is_repeated(
+    tx: &Transaction<'_>,
+    at: &Receiving,
+    received: &Received,
+    now: i64,
+) -> Result<bool, StoreError> {
+    let key = key_of(at, received);
+    let is_repeated = was_received(tx, &key, received, now)?;
     if !is_repeated {
         tx.prepare_cached("INSERT OR REPLACE INTO inbound_keys (key, at) VALUES (?, ?)")?
             .execute(params![key, now])?;
@@ -217,31 +261,46 @@ fn is_repeated(
     Ok(is_repeated)
 }
 
+/// Where an event came, by the adapter's own word on threads.
+pub(crate) fn place_of(at: &Receiving, received: &Received) -> Place {
+    Place {
+        channel: at.channel.clone(),
+        account: at.account.clone(),
+        address: received.conversation.address.clone(),
+        thread: received.conversation.thread.clone().filter(|_| at.threads),
+    }
+}
+
+/// Who the author of an event is, as far as whoever hands it over leaves that open.
+pub(crate) fn sender_of(
+    db: &Connection,
+    at: &Receiving,
+    received: &Received,
+    said: Option<&str>,
+    routing: &Routing,
+) -> Result<Sender, StoreError> {
+    let people = &routing.people;
+    let sender = routing.gates.sender.resolve(db, people, &at.channel, &received.author, said)?;
+    Ok(Sender { scope: at.vouched.unwrap_or(sender.scope), ..sender })
+}
+
 fn know<'a>(
     tx: &Transaction<'_>,
     at: &'a Receiving,
     received: &mut Received,
+    said: &'a Said,
     routing: &Routing,
     now: i64,
 ) -> Result<Known<'a>, StoreError> {
     if !at.threads {
         received.conversation.thread = None;
     }
-    let place = Place {
-        channel: at.channel.clone(),
-        account: at.account.clone(),
-        address: received.conversation.address.clone(),
-        thread: received.conversation.thread.clone(),
-    };
-    let user = user_id(&at.channel, &received.author.id);
-    let scope = match (at.vouched, &received.event) {
-        (Some(scope), _) => scope,
-        // Not every platform tells who took it back: it counts as whoever wrote it.
-        (None, Event::Delete) if received.author.unverified => {
-            scope_of_message(tx, &place, received.message_id.as_deref())?
-        }
-        (None, _) => scope_of(tx, at, received, routing)?,
-    };
+    let place = place_of(at, received);
+    let Sender { user, mut scope } = sender_of(tx, at, received, said.user.as_deref(), routing)?;
+    // Not every platform tells who took it back: it counts as whoever wrote it.
+    if at.vouched.is_none() && received.author.unverified && matches!(received.event, Event::Delete) {
+        scope = scope_of_message(tx, &place, received.message_id.as_deref())?;
+    }
     let mut answers = None;
     let about = received.message_id.clone();
     if let Event::Message(words) = &mut received.event {
@@ -262,32 +321,7 @@ fn know<'a>(
         _ => false,
     };
     let late = received.said_at.is_some_and(|said_at| said_at < now - MAX_AGE_MS);
-    Ok(Known { at, place, user, scope, calls: is_answer, late, answers })
-}
-
-/// How far an author is trusted: what the configuration says of them, or what a person granted; the least of all their ids if one
-/// is shut out. Whoever nobody vouches for is a stranger, whatever they call themselves.
-fn scope_of(
-    tx: &Transaction<'_>,
-    at: &Receiving,
-    received: &Received,
-    routing: &Routing,
-) -> Result<Scope, StoreError> {
-    let author = &received.author;
-    let mut best = Scope::Unknown;
-    for id in std::iter::once(&author.id).chain(&author.same_as) {
-        let user = user_id(&at.channel, id);
-        let scope = match routing.people.get(&user) {
-            Some(person) => Some(person.scope),
-            None => users::granted(tx, &user)?,
-        };
-        match scope {
-            Some(Scope::Blocked) => return Ok(Scope::Blocked),
-            Some(scope) => best = best.max(scope),
-            None => {}
-        }
-    }
-    Ok(if author.unverified { Scope::Unknown } else { best })
+    Ok(Known { at, place, user, scope, said, calls: is_answer, late, answers })
 }
 
 /// How far the author of a message that was received is trusted.
@@ -321,15 +355,19 @@ fn sent_by(tx: &Transaction<'_>, place: &Place, platform_id: &str) -> Result<Opt
 }
 
 /// The wirings of a conversation: by whoever hands it over, by the configuration, or by a person.
-fn wirings(tx: &Transaction<'_>, routing: &Routing, known: &Known<'_>) -> Result<Vec<Route>, StoreError> {
-    let place = &known.place;
+pub(crate) fn wirings(
+    db: &Connection,
+    routing: &Routing,
+    at: &Receiving,
+    place: &Place,
+) -> Result<Vec<Route>, StoreError> {
     let target = format!("{}:{}", place.channel, place.address);
-    if let Some(agent) = &known.at.agent {
+    if let Some(agent) = &at.agent {
         return Ok(vec![Route::handed_to(agent, &target)]);
     }
     let routes = routing.wirings(&place.channel, &place.account, &place.address);
     let mut routes: Vec<Route> = routes.into_iter().cloned().collect();
-    let granted: Option<String> = tx
+    let granted: Option<String> = db
         .prepare_cached("SELECT agent FROM conversations WHERE channel = ? AND account = ? AND address = ?")?
         .query_row([&place.channel, &place.account, &place.address], |row| row.get(0))
         .optional()?
@@ -352,18 +390,24 @@ fn unwired(
     outcome: &mut Outcome,
 ) -> Result<(), StoreError> {
     let what = received.event.word().to_owned();
-    let is_message = matches!(received.event, Event::Message(_));
     let direct = received.conversation.direct;
-    let may_ask = match known.scope {
-        Scope::Blocked => false,
-        Scope::Unknown => direct && known.at.unknown == UnknownSenders::RequestApproval,
-        Scope::Known | Scope::Owner => true,
+    let unwired = Unwired {
+        is_message: matches!(received.event, Event::Message(_)),
+        calls: known.calls,
+        direct,
+        late: known.late,
+        scope: known.scope,
+        unknown: known.at.unknown,
     };
     let agent = routing.default_agent.as_deref();
-    let (true, true, false, Some(agent)) = (is_message && known.calls, may_ask, known.late, agent) else {
+    let (true, Some(agent)) = (routing.gates.request.escalates(&unwired), agent) else {
         outcome.dropped.push((Why::NotWired, what));
         return Ok(());
     };
+    if known.said.silent || known.said.barred.contains(agent) || known.said.quiet.contains(agent) {
+        outcome.dropped.push((Why::Gate, what));
+        return Ok(());
+    }
     let place = &known.place;
     let subject = format!("{}/{}:{}", place.channel, place.account, place.address);
     let title = if direct { received.author.name.as_deref() } else { received.conversation.title.as_deref() };
@@ -448,8 +492,10 @@ fn writes_too_much(
 }
 
 /// One agent's part: nothing if it has the event now, or why not.
+#[expect(clippy::too_many_arguments, reason = "one step of the transaction, with all that it needs")]
 fn for_agent(
     tx: &Transaction<'_>,
+    gates: &Gates,
     route: &Route,
     known: &Known<'_>,
     received: &Received,
@@ -473,8 +519,10 @@ fn for_agent(
         active: spoke.as_ref().is_some_and(|(_, last)| now - last < ACTIVE_MS),
         late: known.late,
         unknown: known.at.unknown,
+        barred: known.said.barred.contains(&route.agent),
+        quiet: known.said.quiet.contains(&route.agent),
     };
-    let verdict = match judge(route, &situation) {
+    let verdict = match judge(gates, route, &situation) {
         // What is done to a message that the agent has read, or that it wrote, it reads with its next turn.
         Verdict::Drop(Why::NotEngaged) if text.is_none() && concerns(tx, route, known, received)? => {
             Verdict::Accumulate
@@ -628,11 +676,12 @@ fn go_on(
     routing: &Routing,
     now: i64,
 ) -> Result<bool, StoreError> {
-    let known = know(tx, at, received, routing, now)?;
+    // The hooks let it through when it came.
+    let known = know(tx, at, received, Said::NOTHING, routing, now)?;
     tx.execute("UPDATE inbound SET request = NULL, scope = ? WHERE seq = ?", params![known.scope, row])?;
     let mut outcome = Outcome::default();
-    for route in wirings(tx, routing, &known)? {
-        for_agent(tx, &route, &known, received, &mut Some(row), now, &mut outcome)?;
+    for route in wirings(tx, routing, at, &known.place)? {
+        for_agent(tx, &routing.gates, &route, &known, received, &mut Some(row), now, &mut outcome)?;
     }
     Ok(outcome.woken)
 }

@@ -1,11 +1,13 @@
 //! Which agents a received message wakes, in the order that is normative: the thread policy, the conversation, who is wired to it,
 //! who wrote, and then for each agent by itself the access gate, the scope gate, and whether it engages.
 //!
+//! - [`gates`]: the four gates, and what the hub itself says at each;
 //! - [`rules`]: the judgement, pure;
 //! - [`positions`]: how far each account has read;
 //! - [`accept`]: what comes of it on disk, in one transaction.
 
 pub mod accept;
+pub mod gates;
 pub mod positions;
 pub mod rules;
 #[cfg(test)]
@@ -34,11 +36,19 @@ pub struct Routing {
     pub default_agent: Option<String>,
     /// How long a lease of a turn lasts if its taker says nothing, in milliseconds.
     pub lease_ms: i64,
+    /// What decides at each gate.
+    pub gates: gates::Gates,
 }
 
 impl Default for Routing {
     fn default() -> Self {
-        Self { routes: vec![], people: People::default(), default_agent: None, lease_ms: LEASE_MS }
+        Self {
+            routes: vec![],
+            people: People::default(),
+            default_agent: None,
+            lease_ms: LEASE_MS,
+            gates: gates::Gates::default(),
+        }
     }
 }
 

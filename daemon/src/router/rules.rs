@@ -1,6 +1,9 @@
 //! Whether one agent is woken by one message: facts in, verdict out. Asks nobody and writes nothing.
 
-use super::{Engage, Ignored, Route, Senders, UnknownSenders};
+use super::{
+    Engage, Ignored, Route, UnknownSenders,
+    gates::{Admission, Gates},
+};
 use crate::{channels::received::DropReason, policy::Scope};
 
 /// What is judged.
@@ -19,6 +22,10 @@ pub struct Situation<'a> {
     pub late: bool,
     /// What becomes of strangers if the route does not say.
     pub unknown: UnknownSenders,
+    /// Whether a hook bars the author from the agent.
+    pub barred: bool,
+    /// Whether a hook keeps the words from waking it.
+    pub quiet: bool,
 }
 
 /// What becomes of a message for one agent.
@@ -61,6 +68,10 @@ pub enum Why {
     Unreadable,
     /// The hub has no use for its kind.
     NotUsed,
+    /// A hook of the owner's let it through no gate.
+    Gate,
+    /// The hooks of a gate failed on it too often.
+    GateFailed,
 }
 
 impl From<DropReason> for Why {
@@ -88,37 +99,38 @@ impl Why {
             Self::NotAsked => "not_asked",
             Self::Unreadable => "unreadable",
             Self::NotUsed => "not_used",
+            Self::Gate => "gate",
+            Self::GateFailed => "gate_failed",
         }
     }
 }
 
-/// Judges a message for the agent of a route: who is shut out, then the access gate, the scope gate, and whether it engages.
-pub fn judge(route: &Route, situation: &Situation<'_>) -> Verdict {
-    if situation.scope == Scope::Blocked {
-        return Verdict::Drop(Why::Blocked);
+/// Judges a message for the agent of a route: the access gate, the scope gate, and whether it engages. At each gate the hub's own
+/// rules come first, and then what a hook took back.
+pub fn judge(gates: &Gates, route: &Route, situation: &Situation<'_>) -> Verdict {
+    let admission = gates.access.admit(route, situation);
+    if let Admission::Drop(why) = admission {
+        return Verdict::Drop(why);
+    }
+    if situation.barred {
+        return Verdict::Drop(Why::Gate);
     }
     let engages = engages(&route.engage, situation);
-    let ignored = match route.ignored {
-        Ignored::Accumulate => Verdict::Accumulate,
-        Ignored::Drop => Verdict::Drop(Why::NotEngaged),
-    };
-    if situation.scope == Scope::Unknown {
-        match route.unknown.unwrap_or(situation.unknown) {
-            UnknownSenders::Strict => return Verdict::Drop(Why::UnknownSender),
-            // Nobody is asked about chatter: only about what would wake the agent.
-            UnknownSenders::RequestApproval if engages && !situation.late => return Verdict::Ask,
-            UnknownSenders::RequestApproval => return Verdict::Drop(Why::UnknownSender),
-            UnknownSenders::Public => {}
-        }
-        if route.senders == Senders::Known {
-            return ignored;
-        }
+    if admission == Admission::Ask {
+        // Nobody is asked about chatter: only about what would wake the agent.
+        return match (engages && !situation.late, situation.quiet) {
+            (true, false) => Verdict::Ask,
+            (true, true) => Verdict::Drop(Why::Gate),
+            (false, _) => Verdict::Drop(Why::UnknownSender),
+        };
     }
-    match engages {
+    let wakes = gates.scope.lets_wake(route, situation) && !situation.quiet;
+    match (wakes && engages, route.ignored) {
         // What is too old is read with what comes next.
-        true if situation.late => Verdict::Accumulate,
-        true => Verdict::Engage,
-        false => ignored,
+        (true, _) if situation.late => Verdict::Accumulate,
+        (true, _) => Verdict::Engage,
+        (false, Ignored::Accumulate) => Verdict::Accumulate,
+        (false, Ignored::Drop) => Verdict::Drop(Why::NotEngaged),
     }
 }
 

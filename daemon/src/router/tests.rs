@@ -1,7 +1,8 @@
 use rusqlite::params;
 
 use super::{
-    accept::{MAX_AGE_MS, Outcome, Receiving, accept},
+    accept::{MAX_AGE_MS, NotWritten, Outcome, Receiving, accept},
+    gates::Said,
     rules::Why,
     *,
 };
@@ -53,7 +54,7 @@ impl Hub {
     async fn receive_at(&self, received: Vec<Received>, now: i64) -> Outcome {
         let (at, routing) = (self.at.clone(), self.routing.clone());
         let batch = Batch { received, ..Batch::default() };
-        self.store.write(move |tx| accept(tx, &at, batch, &routing, now)).await.unwrap()
+        self.store.write(move |tx| accept(tx, &at, batch, &[], &routing, now)).await.unwrap()
     }
 
     async fn receive(&self, received: Vec<Received>) -> Outcome {
@@ -119,7 +120,7 @@ async fn the_same_event_is_received_once_and_its_position_is_kept() {
     };
     for repeated in [0, 1, 1] {
         let (at, routing, batch) = (hub.at.clone(), hub.routing.clone(), batch());
-        let outcome = hub.store.write(move |tx| accept(tx, &at, batch, &routing, NOW)).await.unwrap();
+        let outcome = hub.store.write(move |tx| accept(tx, &at, batch, &[], &routing, NOW)).await.unwrap();
         assert_eq!((outcome.repeated, outcome.woken), (repeated, repeated == 0));
     }
     assert_eq!(hub.count("SELECT count(*) FROM inbound").await, 1);
@@ -285,8 +286,7 @@ async fn what_waited_goes_its_way_when_its_author_is_let_in() {
     let woken = hub
         .store
         .write(move |tx| {
-            let request = requests::answer(tx, &code, true, "operator", NOW)?.unwrap();
-            crate::people::users::grant(tx, &request.subject, Scope::Known, "operator", NOW)?;
+            let request = requests::decide(tx, &code, true, "operator", NOW)?.unwrap();
             accept::release(tx, &request, &at, &routing, NOW)
         })
         .await
@@ -304,7 +304,7 @@ async fn a_refusal_is_remembered_and_what_waited_goes() {
     let (code, at, routing) = (first.asked[0].clone(), hub.at.clone(), hub.routing.clone());
     hub.store
         .write(move |tx| {
-            let request = requests::answer(tx, &code, false, "operator", NOW)?.unwrap();
+            let request = requests::decide(tx, &code, false, "operator", NOW)?.unwrap();
             accept::release(tx, &request, &at, &routing, NOW)
         })
         .await
@@ -444,4 +444,89 @@ async fn a_full_agent_is_not_asked_for_more() {
     let many = (0..25).map(|n| direct(said(&n.to_string(), "1", "x"))).collect();
     let outcome = hub.receive(many).await;
     assert_eq!(why(&outcome), [Why::TurnsFull; 5]);
+}
+
+/// With what hooks said of the one event.
+async fn receive_with(hub: &Hub, received: Received, said: Said) -> Result<Outcome, NotWritten> {
+    let (at, routing) = (hub.at.clone(), hub.routing.clone());
+    let batch = Batch { received: vec![received], ..Batch::default() };
+    hub.store.write(move |tx| accept(tx, &at, batch, &[said], &routing, NOW)).await
+}
+
+fn only(agent: &str) -> BTreeSet<String> {
+    BTreeSet::from([agent.to_owned()])
+}
+
+#[tokio::test]
+async fn a_hook_bars_one_agent_keeps_another_asleep_and_lets_nobody_in() {
+    let keeps = Route { ignored: Ignored::Accumulate, ..route("c", "telegram:*") };
+    let hub = Hub::new(vec![route("a", "telegram:*"), route("b", "telegram:*"), keeps]);
+    let asked = Some(["a", "b", "c"].map(str::to_owned).into());
+    let said_of = Said { asked: asked.clone(), barred: only("a"), quiet: only("c"), ..Said::default() };
+    let outcome = receive_with(&hub, direct(said("1", "1", "hi")), said_of).await.unwrap();
+    assert_eq!(
+        (hub.turns("a").await.len(), hub.turns("b").await.len(), hub.turns("c").await.len()),
+        (0, 1, 0)
+    );
+    assert_eq!(hub.count("SELECT count(*) FROM turn_items WHERE NOT engages AND agent = 'c'").await, 1);
+    assert_eq!(why(&outcome), [], "somebody has it");
+    let barred = ["a", "b", "c"].map(str::to_owned).into();
+    let said_of = Said { asked: asked.clone(), barred, ..Said::default() };
+    let outcome = receive_with(&hub, direct(said("2", "1", "hi")), said_of).await.unwrap();
+    assert_eq!(why(&outcome), [Why::Gate]);
+    // Whatever they say, somebody who is shut out stays out, and a stranger is asked about.
+    let through = Said { asked: asked.clone(), ..Said::default() };
+    assert_eq!(
+        why(&receive_with(&hub, direct(said("3", "3", "x")), through.clone()).await.unwrap()),
+        [Why::Blocked]
+    );
+    assert_eq!(receive_with(&hub, direct(said("4", "9", "x")), through).await.unwrap().asked.len(), 1);
+    let quiet = ["a", "b", "c"].map(str::to_owned).into();
+    let silent = Said { asked, quiet, ..Said::default() };
+    let outcome = receive_with(&hub, direct(said("5", "8", "x")), silent).await.unwrap();
+    assert_eq!(
+        (outcome.asked.len(), why(&outcome)),
+        (0, vec![Why::Gate]),
+        "nobody is asked for what would not wake it"
+    );
+}
+
+#[tokio::test]
+async fn a_hook_says_who_wrote_and_the_hub_how_far_they_are_trusted() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    let is = |user: &str| Said { user: Some(user.into()), asked: Some(only("a")), ..Said::default() };
+    receive_with(&hub, direct(said("1", "9", "hi")), is("tg:1")).await.unwrap();
+    assert_eq!(hub.turns("a").await[0].1, Scope::Owner);
+    let blocked = receive_with(&hub, direct(said("2", "1", "hi")), is("tg:3")).await.unwrap();
+    assert_eq!(why(&blocked), [Why::Blocked], "the least of all their ids, if one is shut out");
+    let stranger = receive_with(&hub, direct(said("3", "9", "hi")), is("tg:10")).await.unwrap();
+    assert_eq!(stranger.asked.len(), 1);
+    let mut unverified = direct(said("4", "9", "hi"));
+    unverified.author.unverified = true;
+    receive_with(&hub, unverified, is("tg:1")).await.unwrap();
+    assert_eq!(hub.turns("a").await.len(), 1, "nobody vouches for the author");
+}
+
+#[tokio::test]
+async fn an_agent_that_no_hook_was_asked_about_gets_nothing_and_nothing_is_written() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    let other = Said { asked: Some(only("b")), ..Said::default() };
+    let refused = receive_with(&hub, direct(said("1", "1", "hi")), other).await;
+    assert!(matches!(refused, Err(NotWritten::NotAsked)));
+    assert_eq!(hub.count("SELECT count(*) FROM inbound_keys").await, 0, "it may come again");
+    let given_up = Said { given_up: true, ..Said::default() };
+    let outcome = receive_with(&hub, direct(said("1", "1", "hi")), given_up).await.unwrap();
+    assert_eq!(why(&outcome), [Why::GateFailed]);
+    assert_eq!(hub.count("SELECT count(*) FROM drops WHERE reason = 'gate_failed'").await, 1);
+}
+
+#[tokio::test]
+async fn nobody_is_asked_about_a_conversation_that_a_hook_keeps_silent() {
+    let mut hub = Hub::new(vec![]);
+    hub.routing.default_agent = Some("a".into());
+    let of = |said: Said| Said { asked: Some(only("a")), ..said };
+    let silent = of(Said { silent: true, ..Said::default() });
+    assert_eq!(why(&receive_with(&hub, calling(said("1", "2", "x")), silent).await.unwrap()), [Why::Gate]);
+    let outcome = receive_with(&hub, calling(said("2", "2", "x")), of(Said::default())).await.unwrap();
+    assert_eq!(outcome.asked.len(), 1);
 }

@@ -292,7 +292,7 @@ fn because(db: &Connection, turn: Option<i64>) -> rusqlite::Result<Option<String
 }
 
 /// Words on one line, without what would change how the rest is read, and no longer than a card has room for.
-fn one_line(text: &str) -> String {
+pub(crate) fn one_line(text: &str) -> String {
     let plain: String = text.chars().filter(|c| !is_format_control(*c)).take(4 * MAX_BECAUSE_CHARS).collect();
     let mut line = plain.split_whitespace().collect::<Vec<_>>().join(" ").replace('"', "'");
     if let Some((end, _)) = line.char_indices().nth(MAX_BECAUSE_CHARS) {

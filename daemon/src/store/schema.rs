@@ -635,6 +635,14 @@ CREATE TABLE heartbeat_texts (
     at INTEGER NOT NULL,
     PRIMARY KEY (agent, target, hash)
 ) STRICT, WITHOUT ROWID;
+-- What a delivery had the hub itself do, by the key of its part: it is done once.
+CREATE TABLE performed (
+    key TEXT PRIMARY KEY,
+    outcome TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
+-- How often agents have handed on what began the turn: none, where no agent did.
+ALTER TABLE turns ADD COLUMN hops INTEGER NOT NULL DEFAULT 0;
 "];
 
 /// How many migrations a database has seen.

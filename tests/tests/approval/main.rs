@@ -6,3 +6,4 @@ mod nobody_to_ask;
 mod one_card;
 mod proofs;
 mod quorum;
+mod strangers;

@@ -118,7 +118,7 @@ pub(super) async fn revoke(
 fn refused(error: AgentError) -> Refusal {
     let text = error.to_string();
     match error {
-        AgentError::Name(_) => Refusal::input(text, "choose another name"),
+        AgentError::Name(_) | AgentError::Reserved(_) => Refusal::input(text, "choose another name"),
         AgentError::Exists(_) => Refusal::new(Code::Conflict, text, "revoke it, or choose another name"),
         AgentError::Missing(_) => Refusal::new(Code::NotFound, text, "see GET /v1/agents"),
         AgentError::Store(error) => message_service::broken(error),

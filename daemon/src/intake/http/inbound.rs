@@ -21,7 +21,7 @@ use crate::{
     intake::{message_service, views::time},
     message::{
         refusal::{Code, NO_ACCOUNT, Refusal},
-        target::{MAX_ADDRESS, fits_an_id},
+        target::{AGENT, HUB, MAX_ADDRESS, fits_an_id},
     },
     outbox::bounds::Full,
     pipeline::Pipeline,
@@ -227,6 +227,12 @@ pub(super) async fn receive(State(endpoint): State<Endpoint>, request: Request) 
 }
 
 fn check(report: &Report) -> Result<(), Refusal> {
+    if [HUB, AGENT].contains(&report.channel.as_str()) {
+        let error = format!("nobody writes on {} but the hub itself", report.channel);
+        return Err(
+            Refusal::input(error, "give the channel and account as configured").because("own_channel")
+        );
+    }
     let short = [&report.thread_id, &report.session, &report.sender, &report.message_id];
     if short.into_iter().flatten().any(|text| text.is_empty() || !fits_an_id(text)) {
         let error = format!("an id is empty or longer than {MAX_ADDRESS} characters");

@@ -32,7 +32,8 @@ struct Reach {
 fn reach(pipeline: &Pipeline, caller: &Caller, origin: Option<&Origin>) -> Vec<Reach> {
     let rights = pipeline.rights(caller.agent());
     let mut all: Vec<Reach> = Vec::new();
-    for (channel, account, adapter) in pipeline.accounts().iter() {
+    let accounts = pipeline.accounts();
+    for (channel, account, adapter) in accounts.iter().chain(accounts.built_in()) {
         let bound = pipeline.bound(caller.agent(), channel).is_none_or(|bound| bound == account);
         let current =
             origin.is_some_and(|origin| origin.place.channel == channel && origin.account == account);

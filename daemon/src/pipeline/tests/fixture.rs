@@ -133,6 +133,8 @@ pub(super) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String
         routing: Arc::default(),
         wake: Wake::default(),
         heartbeats: Heartbeats::default(),
+        asking: Wake::default(),
+        attempts: Arc::default(),
     }
 }
 

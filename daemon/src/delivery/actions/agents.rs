@@ -1,0 +1,117 @@
+//! The channel `agent`: a message to `agent:NAME` arrives as a turn of that agent.
+//!
+//! It is there as soon as an entry of some agent's list names it, and its addresses are the agents of the configuration. Policy
+//! judges it like any other channel.
+
+use std::{collections::BTreeSet, sync::Arc, time::Duration};
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+
+use super::{ask, once::once};
+use crate::{
+    channels::{
+        Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints,
+        Receiver, Redelivery, Refused, Sender, TargetError, formats::PLAIN, identity::Spelling,
+        received::MAX_TEXT_CHARS,
+    },
+    message::target::AGENT,
+    render::Flavour,
+    store::Store,
+    turns::wake::Wake,
+};
+
+const CAPABILITIES: Capabilities = Capabilities {
+    channel: AGENT,
+    threads: true,
+    thread_is: "a session of the agent that asked: an answer there goes back to it",
+    // An agent reads what the other one wrote.
+    source: true,
+    address_hint: "the name of an agent in the configuration",
+    ..Capabilities::PLAIN
+};
+
+/// What is said, and to which agent. Who says it stands with the message, not here.
+#[derive(Serialize, Deserialize)]
+pub struct Request {
+    agent: String,
+    text: String,
+}
+
+/// The channel.
+pub struct Agents {
+    names: BTreeSet<String>,
+    store: Store,
+    wake: Wake,
+}
+
+/// Opens it for agents of these names.
+pub fn open<'a>(names: impl Iterator<Item = &'a String>, store: &Store, wake: &Wake) -> Arc<dyn Adapter> {
+    Arc::new(Agents { names: names.cloned().collect(), store: store.clone(), wake: wake.clone() })
+}
+
+#[async_trait]
+impl Adapter for Agents {
+    fn capabilities(&self) -> &'static Capabilities {
+        &CAPABILITIES
+    }
+
+    fn flavour(&self) -> Flavour {
+        PLAIN
+    }
+
+    fn resolve(&self, address: &str) -> Result<String, TargetError> {
+        let known = self.names.contains(address);
+        known.then(|| address.to_owned()).ok_or_else(|| TargetError::of(&CAPABILITIES, address))
+    }
+
+    fn identity(&self, address: &str) -> Spelling {
+        Spelling::known(address)
+    }
+
+    fn scope(&self, _: &str) -> IdScope {
+        IdScope::Conversation
+    }
+
+    async fn check_ready(&self) -> Result<String, NotReady> {
+        Ok("the hub itself".into())
+    }
+}
+
+#[async_trait]
+impl Sender for Agents {
+    type Request = Request;
+
+    fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        if outgoing.source.agent == outgoing.address {
+            return Err(Refused::because("an agent does not write to itself"));
+        }
+        let text = outgoing.source.markdown;
+        if text.chars().nth(MAX_TEXT_CHARS).is_some() {
+            return Err(Refused(format!("an agent is told at most {MAX_TEXT_CHARS} characters at once")));
+        }
+        Ok(Request { agent: outgoing.address.into(), text: text.into() })
+    }
+
+    async fn deliver(
+        &self,
+        request: &Request,
+        key: &PartKey,
+        _: &mut RateHints,
+    ) -> Result<Delivered, Failure> {
+        if !self.names.contains(&request.agent) {
+            return Err(Failure::Permanent(format!("there is no agent {:?} any more", request.agent)));
+        }
+        let (to, text) = (request.agent.clone(), request.text.clone());
+        let done = once(&self.store, key, move |tx, message, now| ask::ask(tx, message, &to, &text, now));
+        let delivered = done.await?;
+        self.wake.tell();
+        Ok(delivered)
+    }
+
+    fn redelivery(&self, _: &Request) -> Redelivery {
+        Redelivery::Keyed(Duration::MAX)
+    }
+}
+
+impl Receiver for Agents {}

@@ -1,0 +1,294 @@
+//! Requests for access are asked about on the companions, as any held message is: one to `hub:let-in/CODE`.
+//!
+//! A request is a row before there is a card, and the card's idempotency key is the request's code: whatever crashes, a request
+//! has one card, and is found again at the next start. An approval is done by its delivery
+//! ([`crate::delivery::actions`]); a denial, and what waited with a request that is answered, are looked after here. Who answers in
+//! the shell first withdraws the card. A card that expires leaves its request to the shell: no answer is no.
+//!
+//! The words on a card are strangers'. They stand on one line, bounded, and nothing in them is Markdown.
+
+use std::{collections::BTreeSet, time::Duration};
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use tokio::{sync::broadcast::error::RecvError, time::sleep};
+
+use crate::{
+    admission::submit::Idempotency,
+    approval,
+    delivery::actions::{ACCOUNT, LET_IN},
+    message::{
+        action::Action,
+        call::Call,
+        operation::Operation,
+        refusal::Code,
+        state::{Actor, Event},
+        target::{Destination, HUB},
+    },
+    outbox::transition::{self, Change, TransitionError},
+    people::requests::{self, Request, What},
+    pipeline::{Pipeline, RECOVER, current::Current},
+    sessions::one_line,
+    store::{StoreError, now_ms},
+};
+
+/// Between two looks, if nothing happens: a request ends by itself after a day.
+const REST: Duration = Duration::from_mins(10);
+/// After a card could not be put, before trying again: the queue or the disk had no room.
+const AGAIN: Duration = Duration::from_secs(30);
+/// The most requests that are looked at together: more than are asked in a day.
+const MOST: u32 = 100;
+
+/// Requests with their cards: joined by the card's own key, for a crash may have kept it from its request.
+macro_rules! cards {
+    () => {
+        "access_requests JOIN messages
+         ON messages.agent = 'hub' AND idempotency_key = 'access-' || access_requests.code"
+    };
+}
+
+impl Current {
+    /// Puts requests on cards, and settles what was answered on them, for as long as the hub runs.
+    pub async fn keep_cards(self) {
+        let (mut asking, mut changes) = {
+            let pipeline = self.pipeline();
+            (pipeline.0.asking.listen(), pipeline.outbox().changes())
+        };
+        loop {
+            asking.mark_unchanged();
+            let (cards, wait) = match self.pipeline().look_after_cards().await {
+                Ok(seen) => seen,
+                Err(error) => {
+                    tracing::error!(%error, "cannot look after requests for access");
+                    (BTreeSet::new(), RECOVER)
+                }
+            };
+            let until = sleep(wait);
+            tokio::pin!(until);
+            loop {
+                tokio::select! {
+                    _ = asking.changed() => break,
+                    () = &mut until => break,
+                    change = changes.recv() => match change {
+                        Ok(seq) if cards.contains(&seq) => break,
+                        Err(RecvError::Lagged(_)) => break,
+                        Ok(_) => {}
+                        // The hub is stopping.
+                        Err(RecvError::Closed) => return,
+                    },
+                }
+            }
+        }
+    }
+}
+
+impl Pipeline {
+    /// One look: the cards that are out, and how long until the next one.
+    async fn look_after_cards(&self) -> Result<(BTreeSet<i64>, Duration), TransitionError> {
+        let store = self.outbox().store().clone();
+        if store.read(|db| is_to_settle(db, now_ms())).await? {
+            let pipeline = self.clone();
+            let (woken, changed) = store.write(move |tx| pipeline.settle_cards(tx)).await?;
+            changed.into_iter().for_each(|seq| self.outbox().changed(seq));
+            if woken {
+                self.0.wake.tell();
+            }
+        }
+        let mut wait = REST;
+        for (request, words) in store.read(unasked).await? {
+            if !self.put_card(&request, &words).await? {
+                wait = AGAIN;
+            }
+        }
+        Ok((store.read(open_cards).await?, wait))
+    }
+
+    /// Puts a request on a card; whether there is one now.
+    async fn put_card(&self, request: &Request, words: &str) -> Result<bool, StoreError> {
+        let name = Idempotency { key: Some(format!("access-{}", request.code)), fingerprint: [0; 32] };
+        let receipt = match self.submit(HUB, call(request, words, now_ms()), name).await {
+            Ok(receipt) => receipt,
+            Err(refusal) => {
+                tracing::warn!(
+                    code = request.code,
+                    why = refusal.error,
+                    "a request for access has no card yet"
+                );
+                return Ok(false);
+            }
+        };
+        let code = request.code.clone();
+        let shown = move |tx: &Transaction<'_>| requests::shown_by(tx, &code, &receipt.id.0);
+        self.outbox().store().write(shown).await?;
+        Ok(true)
+    }
+
+    /// Settles what was answered; whether it woke an agent, and the messages that changed.
+    fn settle_cards(&self, tx: &Transaction<'_>) -> Result<(bool, Vec<i64>), TransitionError> {
+        let now = now_ms();
+        requests::expire(tx, now)?;
+        let denied: Vec<(String, i64)> = rows(tx, DENIED, |row| Ok((row.get(0)?, row.get(1)?)))?;
+        for (code, card) in denied {
+            let by = approval::decided_by(tx, card)?.unwrap_or_else(|| HUB.into());
+            requests::decide(tx, &code, false, &by, now)?;
+        }
+        let mut woken = false;
+        for code in rows(tx, WAITS, |row| row.get::<_, String>(0))? {
+            if let Some(request) = requests::get(tx, &code)? {
+                woken |= self.let_go(tx, &request, now)?;
+            }
+        }
+        let mut changed = vec![];
+        for code in rows(tx, LEFT_OVER, |row| row.get::<_, String>(0))? {
+            changed.extend(withdraw(tx, &code, HUB)?);
+        }
+        Ok((woken, changed))
+    }
+}
+
+const DENIED: &str = concat!(
+    "SELECT access_requests.code, messages.seq FROM ",
+    cards!(),
+    " WHERE decided IS NULL AND state = 'denied'"
+);
+const WAITS: &str = "SELECT DISTINCT code FROM inbound JOIN access_requests ON code = inbound.request
+    WHERE inbound.request IS NOT NULL AND decided IS NOT NULL";
+const LEFT_OVER: &str = concat!(
+    "SELECT access_requests.code FROM ",
+    cards!(),
+    " WHERE decided IS NOT NULL AND state IN ('accepted', 'held', 'ready')"
+);
+const OPEN: &str = concat!("SELECT messages.seq FROM ", cards!(), " WHERE decided IS NULL");
+const PRESSED: &str = concat!(
+    "SELECT 1 FROM ",
+    cards!(),
+    " JOIN approvals ON approvals.message = messages.seq
+     WHERE access_requests.code = ? AND decided IS NULL
+         AND (state = 'denied' OR state IN ('ready', 'sending') AND verdict = 'approve')"
+);
+const ASKING: &str = concat!(
+    "SELECT messages.seq FROM ",
+    cards!(),
+    " WHERE access_requests.code = ? AND state IN ('accepted', 'held', 'ready')"
+);
+
+fn rows<T>(
+    db: &Connection,
+    sql: &str,
+    read: impl FnMut(&rusqlite::Row<'_>) -> rusqlite::Result<T>,
+) -> Result<Vec<T>, StoreError> {
+    Ok(db.prepare_cached(sql)?.query_map([], read)?.collect::<Result<_, _>>()?)
+}
+
+fn is_to_settle(db: &Connection, now: i64) -> Result<bool, StoreError> {
+    for sql in [DENIED, WAITS, LEFT_OVER] {
+        if db.prepare_cached(sql)?.exists([])? {
+            return Ok(true);
+        }
+    }
+    let expired = "SELECT 1 FROM access_requests WHERE decided IS NULL AND expires_at <= ?";
+    Ok(db.prepare_cached(expired)?.exists([now])?)
+}
+
+/// Requests without a card, with the first words that wait with each.
+fn unasked(db: &Connection) -> Result<Vec<(Request, String)>, StoreError> {
+    let mut found = vec![];
+    for request in requests::list(db, true, now_ms(), MOST)? {
+        if request.message.is_none() {
+            let sql = "SELECT text FROM inbound WHERE request = ? ORDER BY seq LIMIT 1";
+            let words = db.prepare_cached(sql)?.query_row([&request.code], |row| row.get(0)).optional()?;
+            found.push((request, words.unwrap_or_default()));
+        }
+    }
+    Ok(found)
+}
+
+fn open_cards(db: &Connection) -> Result<BTreeSet<i64>, StoreError> {
+    Ok(rows(db, OPEN, |row| row.get(0))?.into_iter().collect())
+}
+
+/// Whether a request is answered by what was pressed on its card, though nothing says so yet.
+pub(super) fn is_pressed(db: &Connection, code: &str) -> Result<bool, StoreError> {
+    Ok(db.prepare_cached(PRESSED)?.exists([code])?)
+}
+
+/// Withdraws the card of a request that was answered elsewhere; its message.
+pub(super) fn withdraw(tx: &Transaction<'_>, code: &str, by: &str) -> Result<Option<i64>, TransitionError> {
+    let card: Option<i64> =
+        tx.prepare_cached(ASKING)?.query_row(params![code], |row| row.get(0)).optional()?;
+    if let Some(seq) = card {
+        let change = Change {
+            event: Event::Cancel,
+            actor: Actor::Agent,
+            by,
+            code: Some(Code::Cancelled),
+            reason: Some("the request was answered without this card"),
+            facts: None,
+        };
+        transition::apply(tx, seq, &change)?;
+    }
+    Ok(card)
+}
+
+/// What the hub asks for.
+fn call(request: &Request, words: &str, now: i64) -> Call {
+    let left = u64::try_from(request.expires_at.0 - now).unwrap_or_default();
+    Call {
+        action: Action::Send,
+        operation: Operation::default(),
+        text: question(request, words),
+        attachments: vec![],
+        destination: Destination::Address {
+            channel: Some(HUB.into()),
+            address: format!("{LET_IN}/{}", request.code),
+            thread: None,
+            person: false,
+        },
+        channel: None,
+        account: Some(ACCOUNT.into()),
+        thread: None,
+        reply_to: None,
+        silent: false,
+        dry_run: false,
+        context: None,
+        wait: None,
+        ttl: Some(Duration::from_millis(left)),
+        best_effort: false,
+        resend: None,
+    }
+}
+
+/// What a person reads, as Markdown.
+fn question(request: &Request, words: &str) -> String {
+    let Request { channel, address, agent, subject, .. } = request;
+    let (who, asks) = match request.what {
+        What::Person => {
+            let handle = subject.split_once(':').map_or(subject.as_str(), |(_, handle)| handle);
+            (format!("{channel}:{handle}"), format!("writes to {agent} for the first time: let in?"))
+        }
+        What::Conversation => (format!("{channel}:{address}"), format!("is {agent} to answer there?")),
+    };
+    let who = match (&request.name, request.what) {
+        (Some(name), What::Person) => format!("{} ({who})", one_line(name)),
+        (Some(name), What::Conversation) => format!("{} ({who}):", one_line(name)),
+        (None, What::Person) => who,
+        (None, What::Conversation) => format!("{who}:"),
+    };
+    let asked = literal(&format!("{who} {asks}"));
+    match one_line(words) {
+        words if words.is_empty() => asked,
+        words => format!("{asked}\n\n{}", literal(&format!("\"{words}\""))),
+    }
+}
+
+/// Markdown that shows these very signs: CommonMark takes a backslash before any ASCII punctuation for "as it is"
+/// (<https://spec.commonmark.org/0.31.2/#backslash-escapes>).
+fn literal(text: &str) -> String {
+    let mut literal = String::with_capacity(2 * text.len());
+    for c in text.chars() {
+        if c.is_ascii_punctuation() {
+            literal.push('\\');
+        }
+        literal.push(c);
+    }
+    literal
+}
