@@ -156,7 +156,7 @@ impl Home {
 
     /// Time passes until the next look; what it came to. Some program asks for turns then, unless `alone`.
     async fn beat(&self, alone: bool) -> Beat {
-        self.clock.0.store(self.due().await, Ordering::Relaxed);
+        self.clock.0.store(self.due().await.max(self.now()), Ordering::Relaxed);
         if !alone {
             drop(self.pipeline.0.wake.fetching(AGENT, self.now()));
         }
