@@ -47,6 +47,8 @@ pub const MAX_FAILURES: u32 = 3;
 
 /// The longest sleep between two looks at the clock: a board that was suspended, or whose time was set, is not late by more.
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
+/// How long a hub that has started waits before the first look: programs that take turns come back meanwhile.
+const STARTING: Duration = Duration::from_secs(10);
 /// Between two looks if nobody has a heartbeat. A reload wakes at once.
 const IDLE: Duration = Duration::from_hours(1);
 
@@ -128,6 +130,7 @@ impl Heartbeats {
 /// Wakes agents for as long as the hub runs. A reload of the configuration lets those go on that failures have stopped.
 pub async fn run(current: Current) {
     let mut replaced = current.replacements();
+    sleep(STARTING).await;
     loop {
         let pipeline = replaced.borrow_and_update().clone();
         let wait = pipeline.look_at_heartbeats().await.unwrap_or_else(|error| {

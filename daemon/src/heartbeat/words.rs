@@ -16,6 +16,9 @@ pub const MAX_OK_CHARS: usize = 300;
 /// What stands for a heartbeat, or before one, if the indicator is on.
 const INDICATOR: &str = "♥";
 
+/// What models put around the token: marks of Markdown and quotes, which belong to it on both sides, and what ends a sentence.
+const MARKS: &[char] = &['*', '_', '`', '~', '"', '\'', '.', '!'];
+
 /// What a text says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Said {
@@ -30,14 +33,33 @@ impl Said {
     pub fn of(text: &str, quiet: &[String]) -> Self {
         let others: Vec<String> = quiet.iter().filter(|token| *token != TOKEN).cloned().collect();
         let Some(text) = without_tokens(text, &others) else { return Self::Ok(String::new()) };
-        let token = [TOKEN.to_owned()];
-        let Some(rest) = without_tokens(&text, &token) else { return Self::Ok(String::new()) };
+        let rest = without_token(&text);
         let has_token = rest.len() != text.trim().len();
         match has_token && rest.chars().count() <= MAX_OK_CHARS {
-            true => Self::Ok(rest),
-            false => Self::Alert(rest),
+            true => Self::Ok(rest.to_owned()),
+            false => Self::Alert(rest.to_owned()),
         }
     }
+}
+
+/// The text without the token at its ends, and without the marks and quotes around that. First from one end, then from the other: no
+/// mark is looked at twice, however many there are.
+fn without_token(text: &str) -> &str {
+    let own_word = |c: Option<char>| c.is_none_or(|c| !c.is_alphanumeric() && c != '_');
+    let mut rest = text.trim();
+    while let Some(after) = rest.trim_start_matches(MARKS).strip_prefix(TOKEN) {
+        if !own_word(after.chars().next()) {
+            break;
+        }
+        rest = after.trim_start_matches(MARKS).trim();
+    }
+    while let Some(before) = rest.trim_end_matches(MARKS).strip_suffix(TOKEN) {
+        if !own_word(before.chars().next_back()) {
+            break;
+        }
+        rest = before.trim_end_matches(&MARKS[..6]).trim();
+    }
+    rest
 }
 
 /// What of a heartbeat is shown.
@@ -128,6 +150,8 @@ mod tests {
         assert_eq!(said(""), Said::Ok(String::new()));
         assert_eq!(said("NO_REPLY"), Said::Ok(String::new()));
         assert_eq!(said("All quiet.\nHEARTBEAT_OK"), Said::Ok("All quiet.".into()));
+        assert_eq!(said("All quiet!\n**HEARTBEAT_OK**."), Said::Ok("All quiet!".into()));
+        assert_eq!(said("`HEARTBEAT_OK`: all quiet"), Said::Ok(": all quiet".into()));
         let (short, long) = ("ä".repeat(300), "ä".repeat(301));
         assert_eq!(said(&format!("HEARTBEAT_OK {short}")), Said::Ok(short));
         assert_eq!(said(&format!("HEARTBEAT_OK {long}")), Said::Alert(long));

@@ -571,7 +571,7 @@ fn concerns(
     known: &Known<'_>,
     received: &Received,
 ) -> Result<bool, StoreError> {
-    if known.answers.as_ref() == Some(&route.agent) {
+    if known.answers.as_ref().is_some_and(|answered| answered.agent == route.agent) {
         return Ok(true);
     }
     let Some(id) = &received.message_id else { return Ok(false) };

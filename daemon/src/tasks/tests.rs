@@ -66,7 +66,7 @@ impl Tasks {
 
     async fn take(&self, now: i64) -> Option<TurnView> {
         self.store
-            .write(move |tx| match lease::take(tx, "a", now, now + MINUTE)? {
+            .write(move |tx| match lease::take(tx, "a", now, now + MINUTE, now + MINUTE)? {
                 Some(leased) => view(tx, &leased, &People::default()).map(Some),
                 None => Ok(None),
             })

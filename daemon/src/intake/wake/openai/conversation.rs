@@ -157,6 +157,7 @@ pub(super) mod tests {
             data: None,
             options: None,
             entry: None,
+            task: None,
         }
     }
 
