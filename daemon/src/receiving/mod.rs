@@ -14,13 +14,13 @@ pub mod turns;
 use crate::{
     admission::submit::no_room,
     channels::received::Batch,
-    message::refusal::Refusal,
+    message::refusal::{Code, Refusal},
     outbox::bounds::Full,
     pipeline::{Pipeline, unavailable},
     policy::Scope,
     router::{
         UnknownSenders,
-        accept::{Outcome, Receiving, accept},
+        accept::{NotWritten, Outcome, Receiving, accept},
     },
     store::now_ms,
 };
@@ -65,7 +65,13 @@ impl Pipeline {
         let routing = self.0.routing.clone();
         let (channel, account) = (at.channel.clone(), at.account.clone());
         let accepted = store.write(move |tx| accept(tx, &at, batch, &said, &routing, now_ms())).await;
-        let outcome = accepted.map_err(unavailable)?;
+        let outcome = accepted.map_err(|error| match error {
+            NotWritten::NotAsked => {
+                let hint = "hand it over again";
+                Refusal::new(Code::ExecutionFailed, error.to_string(), hint).because("gate")
+            }
+            NotWritten::Store(error) => unavailable(error),
+        })?;
         if outcome.woken {
             self.0.wake.tell();
         }
