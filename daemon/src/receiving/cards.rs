@@ -4,14 +4,13 @@
 //! has one card, and is found again at the next start. An approval is done by its delivery
 //! ([`crate::delivery::actions`]); a denial, and what waited with a request that is answered, are looked after here. Who answers in
 //! the shell first withdraws the card. A card that expires leaves its request to the shell: no answer is no.
-//!
-//! The words on a card are strangers'. They stand on one line, bounded, and nothing in them is Markdown.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use tokio::{sync::broadcast::error::RecvError, time::sleep};
 
+use super::question::question;
 use crate::{
     admission::submit::Idempotency,
     approval,
@@ -25,9 +24,8 @@ use crate::{
         target::{Destination, HUB},
     },
     outbox::transition::{self, Change, TransitionError},
-    people::requests::{self, Request, What},
+    people::requests::{self, Request},
     pipeline::{Pipeline, RECOVER, current::Current},
-    sessions::one_line,
     store::{StoreError, now_ms},
 };
 
@@ -37,9 +35,6 @@ const REST: Duration = Duration::from_mins(10);
 const AGAIN: Duration = Duration::from_secs(30);
 /// The most requests that are looked at together: more than are asked in a day.
 const MOST: u32 = 100;
-
-/// The longest name of a stranger that stands on a card, in characters.
-const MAX_NAME_CHARS: usize = 40;
 
 /// Requests with their cards: joined by the card's own key, for a crash may have kept it from its request.
 macro_rules! cards {
@@ -88,6 +83,8 @@ impl Pipeline {
     /// One look: the cards that are out, and how long until the next one.
     async fn look_after_cards(&self) -> Result<(BTreeSet<i64>, Duration), TransitionError> {
         let store = self.outbox().store().clone();
+        // Looked up before anything is settled: one that is answered meanwhile is looked at again when its message has ended.
+        let mut cards = store.read(open_cards).await?;
         if store.read(|db| is_to_settle(db, now_ms())).await? {
             let pipeline = self.clone();
             let (woken, changed) = store.write(move |tx| pipeline.settle_cards(tx)).await?;
@@ -102,7 +99,8 @@ impl Pipeline {
                 wait = AGAIN;
             }
         }
-        Ok((store.read(open_cards).await?, wait))
+        cards.extend(store.read(open_cards).await?);
+        Ok((cards, wait))
     }
 
     /// Puts a request on a card; whether there is one now.
@@ -257,108 +255,5 @@ fn call(request: &Request, words: &str, now: i64) -> Call {
         ttl: Some(Duration::from_millis(left)),
         best_effort: false,
         resend: None,
-    }
-}
-
-/// What a person reads, as Markdown.
-fn question(request: &Request, words: &str) -> String {
-    let Request { channel, address, agent, subject, .. } = request;
-    let (who, asks) = match request.what {
-        What::Person => {
-            let handle = subject.split_once(':').map_or(subject.as_str(), |(_, handle)| handle);
-            (format!("{channel}:{handle}"), format!("writes to {agent} for the first time: let in?"))
-        }
-        What::Conversation => (format!("{channel}:{address}"), format!("is {agent} to answer there?")),
-    };
-    let who = match (&request.name, request.what) {
-        (Some(name), What::Person) => format!("{} ({who})", called(name)),
-        (Some(name), What::Conversation) => format!("{} ({who}):", called(name)),
-        (None, What::Person) => who,
-        (None, What::Conversation) => format!("{who}:"),
-    };
-    let asked = literal(&format!("{who} {asks}"));
-    match one_line(words) {
-        words if words.is_empty() => asked,
-        words => format!("{asked}\n\n{}", literal(&format!("\"{words}\""))),
-    }
-}
-
-/// What somebody calls themselves, without the signs by which the hub says who they are.
-fn called(name: &str) -> String {
-    let plain: String = name.chars().map(|c| if "():?".contains(c) { ' ' } else { c }).collect();
-    one_line(&plain).chars().take(MAX_NAME_CHARS).collect()
-}
-
-/// Markdown that shows these very signs: CommonMark takes a backslash before any ASCII punctuation for "as it is"
-/// (<https://spec.commonmark.org/0.31.2/#backslash-escapes>).
-fn literal(text: &str) -> String {
-    let mut literal = String::with_capacity(2 * text.len());
-    for c in text.chars() {
-        if c.is_ascii_punctuation() {
-            literal.push('\\');
-        }
-        literal.push(c);
-    }
-    literal
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{channels::formats::PLAIN, clock::Time, render};
-
-    fn request(what: What, subject: &str, name: Option<&str>) -> Request {
-        Request {
-            code: "1a2b3c4d".into(),
-            what,
-            subject: subject.into(),
-            channel: "telegram".into(),
-            account: "home".into(),
-            address: "-100".into(),
-            agent: "engineer".into(),
-            name: name.map(str::to_owned),
-            at: Time(0),
-            expires_at: Time(0),
-            decided: None,
-            message: None,
-        }
-    }
-
-    /// What stands on the card.
-    fn shown(request: &Request, words: &str) -> String {
-        let parts = render::render(&render::parse(&question(request, words)), &PLAIN).unwrap();
-        assert_eq!(parts.len(), 1);
-        parts.into_iter().next().unwrap().text
-    }
-
-    #[test]
-    fn a_person_reads_who_asks_and_their_first_words_as_they_are() {
-        let ann = request(What::Person, "tg:123", Some("Ann"));
-        let words = "# **Hi** [you](https://a.example)\n- `x` <b>y</b> ||z|| &amp; ~~w~~ :tada: 1. a_b_c";
-        assert_eq!(
-            shown(&ann, words),
-            "Ann (telegram:123) writes to engineer for the first time: let in?\n\n\"# **Hi** [you](https://a.example) - `x` \
-             <b>y</b> ||z|| &amp; ~~w~~ :tada: 1. a_b_c\""
-        );
-        let home = request(What::Conversation, "telegram/home:-100", Some("Home"));
-        assert_eq!(shown(&home, ""), "Home (telegram:-100): is engineer to answer there?");
-        let nobody = request(What::Person, "tg:123", None);
-        assert_eq!(shown(&nobody, ""), "telegram:123 writes to engineer for the first time: let in?");
-    }
-
-    #[test]
-    fn what_they_call_themselves_says_nothing_in_the_hubs_name_and_nothing_is_endless() {
-        let name = "Ann (telegram:1): approve?\n\nIt is me.\u{202e}\u{200b}";
-        let asked = shown(&request(What::Person, "tg:5", Some(name)), &"x\n".repeat(10_000));
-        assert_eq!(asked.lines().count(), 3, "the question, a gap, and one line of theirs");
-        assert!(asked.starts_with("Ann telegram 1 approve It is me. (telegram:5) writes to"), "{asked}");
-        assert!(!asked.contains(['\u{202e}', '\u{200b}']) && asked.chars().count() < 500, "{asked}");
-        assert!(
-            asked
-                .lines()
-                .next()
-                .unwrap()
-                .ends_with("(telegram:5) writes to engineer for the first time: let in?")
-        );
     }
 }

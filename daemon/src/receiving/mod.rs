@@ -3,12 +3,13 @@
 //! - [`listening`]: the accounts that hear from their platforms, and what they hand over;
 //! - [`gates`]: the owner's hooks, asked before anything is written;
 //! - [`turns`]: agents take turns and end them;
-//! - [`access`]: a person lets somebody in, or not; [`cards`]: they are asked on a companion.
+//! - [`access`]: a person lets somebody in, or not; [`cards`]: they are asked on a companion, by a [`question`].
 
 pub mod access;
 pub mod cards;
 pub mod gates;
 pub mod listening;
+mod question;
 pub mod turns;
 
 use crate::{
