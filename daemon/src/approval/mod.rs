@@ -271,7 +271,7 @@ pub(crate) fn was_held(db: &Connection, seq: i64) -> Result<bool, StoreError> {
 pub(crate) fn decided_by(db: &Connection, seq: i64) -> Result<Option<String>, StoreError> {
     let sql =
         "SELECT 'companion:' || devices.name FROM approvals JOIN devices ON devices.key = approvals.device
-         WHERE message = ? AND decided_at IS NOT NULL";
+         WHERE message = ? AND approvals.decided_at IS NOT NULL";
     Ok(db.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional()?)
 }
 

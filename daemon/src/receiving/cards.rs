@@ -4,14 +4,13 @@
 //! has one card, and is found again at the next start. An approval is done by its delivery
 //! ([`crate::delivery::actions`]); a denial, and what waited with a request that is answered, are looked after here. Who answers in
 //! the shell first withdraws the card. A card that expires leaves its request to the shell: no answer is no.
-//!
-//! The words on a card are strangers'. They stand on one line, bounded, and nothing in them is Markdown.
 
 use std::{collections::BTreeSet, time::Duration};
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use tokio::{sync::broadcast::error::RecvError, time::sleep};
 
+use super::question::question;
 use crate::{
     admission::submit::Idempotency,
     approval,
@@ -25,9 +24,8 @@ use crate::{
         target::{Destination, HUB},
     },
     outbox::transition::{self, Change, TransitionError},
-    people::requests::{self, Request, What},
+    people::requests::{self, Request},
     pipeline::{Pipeline, RECOVER, current::Current},
-    sessions::one_line,
     store::{StoreError, now_ms},
 };
 
@@ -85,6 +83,8 @@ impl Pipeline {
     /// One look: the cards that are out, and how long until the next one.
     async fn look_after_cards(&self) -> Result<(BTreeSet<i64>, Duration), TransitionError> {
         let store = self.outbox().store().clone();
+        // Looked up before anything is settled: one that is answered meanwhile is looked at again when its message has ended.
+        let mut cards = store.read(open_cards).await?;
         if store.read(|db| is_to_settle(db, now_ms())).await? {
             let pipeline = self.clone();
             let (woken, changed) = store.write(move |tx| pipeline.settle_cards(tx)).await?;
@@ -99,7 +99,8 @@ impl Pipeline {
                 wait = AGAIN;
             }
         }
-        Ok((store.read(open_cards).await?, wait))
+        cards.extend(store.read(open_cards).await?);
+        Ok((cards, wait))
     }
 
     /// Puts a request on a card; whether there is one now.
@@ -255,40 +256,4 @@ fn call(request: &Request, words: &str, now: i64) -> Call {
         best_effort: false,
         resend: None,
     }
-}
-
-/// What a person reads, as Markdown.
-fn question(request: &Request, words: &str) -> String {
-    let Request { channel, address, agent, subject, .. } = request;
-    let (who, asks) = match request.what {
-        What::Person => {
-            let handle = subject.split_once(':').map_or(subject.as_str(), |(_, handle)| handle);
-            (format!("{channel}:{handle}"), format!("writes to {agent} for the first time: let in?"))
-        }
-        What::Conversation => (format!("{channel}:{address}"), format!("is {agent} to answer there?")),
-    };
-    let who = match (&request.name, request.what) {
-        (Some(name), What::Person) => format!("{} ({who})", one_line(name)),
-        (Some(name), What::Conversation) => format!("{} ({who}):", one_line(name)),
-        (None, What::Person) => who,
-        (None, What::Conversation) => format!("{who}:"),
-    };
-    let asked = literal(&format!("{who} {asks}"));
-    match one_line(words) {
-        words if words.is_empty() => asked,
-        words => format!("{asked}\n\n{}", literal(&format!("\"{words}\""))),
-    }
-}
-
-/// Markdown that shows these very signs: CommonMark takes a backslash before any ASCII punctuation for "as it is"
-/// (<https://spec.commonmark.org/0.31.2/#backslash-escapes>).
-fn literal(text: &str) -> String {
-    let mut literal = String::with_capacity(2 * text.len());
-    for c in text.chars() {
-        if c.is_ascii_punctuation() {
-            literal.push('\\');
-        }
-        literal.push(c);
-    }
-    literal
 }

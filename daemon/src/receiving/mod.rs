@@ -4,25 +4,26 @@
 //! - [`gates`]: the owner's hooks, asked before anything is written;
 //! - [`turns`]: agents take turns and end them;
 //! - [`typing`]: what a conversation is shown meanwhile;
-//! - [`access`]: a person lets somebody in, or not; [`cards`]: they are asked on a companion.
+//! - [`access`]: a person lets somebody in, or not; [`cards`]: they are asked on a companion, by a [`question`].
 
 pub mod access;
 pub mod cards;
 pub mod gates;
 pub mod listening;
+mod question;
 pub mod turns;
 mod typing;
 
 use crate::{
     admission::submit::no_room,
     channels::received::Batch,
-    message::refusal::Refusal,
+    message::refusal::{Code, Refusal},
     outbox::bounds::Full,
     pipeline::{Pipeline, unavailable},
     policy::Scope,
     router::{
         UnknownSenders,
-        accept::{Outcome, Receiving, accept},
+        accept::{NotWritten, Outcome, Receiving, accept},
     },
     store::now_ms,
 };
@@ -67,7 +68,13 @@ impl Pipeline {
         let routing = self.0.routing.clone();
         let (channel, account) = (at.channel.clone(), at.account.clone());
         let accepted = store.write(move |tx| accept(tx, &at, batch, &said, &routing, now_ms())).await;
-        let outcome = accepted.map_err(unavailable)?;
+        let outcome = accepted.map_err(|error| match error {
+            NotWritten::NotAsked => {
+                let hint = "hand it over again";
+                Refusal::new(Code::ExecutionFailed, error.to_string(), hint).because("gate")
+            }
+            NotWritten::Store(error) => unavailable(error),
+        })?;
         if outcome.woken {
             self.0.wake.tell();
         }
