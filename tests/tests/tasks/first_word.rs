@@ -2,7 +2,9 @@
 
 use anyhow::{Result, ensure};
 use gatepost_tests::hub::{Client, SpawnedHub, client::text};
-use serde_json::{Value, json};
+use serde_json::json;
+
+use crate::{bridge, end, next_turn, writes};
 
 fn config(session: &str) -> String {
     format!(
@@ -31,18 +33,6 @@ session = "{session}"
     )
 }
 
-fn writes(by: &Client, peer: &str, words: &str) -> Result<()> {
-    let report = json!({"channel": "local", "peer": peer, "sender": peer, "direct": true, "text": words});
-    by.post("/v1/inbound", &report)?.taken()?;
-    Ok(())
-}
-
-fn next_turn(agent: &Client) -> Result<Value> {
-    let turn = agent.get("/v1/turns?wait=20")?.taken()?["turn"].clone();
-    ensure!(turn.is_object(), "no turn came");
-    Ok(turn)
-}
-
 /// What was said in a session: who, and what.
 fn lines(agent: &Client, session: &str) -> Result<Vec<(bool, String)>> {
     let path = format!("/v1/sessions/transcript?session={}", session.replace('/', "%2F").replace(':', "%3A"));
@@ -55,7 +45,7 @@ fn lines(agent: &Client, session: &str) -> Result<Vec<(bool, String)>> {
 fn what_is_answered_to_an_agents_first_word_is_in_the_session_that_it_opened() -> Result<()> {
     for (mode, named) in [("shared", "local/home:ann"), ("agent-shared", "route:home")] {
         let hub = SpawnedHub::start(&config(mode))?;
-        let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
+        let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
         let sent = agent.send_and_wait(&json!({"to": "local:ann", "message": "The roof leaks."}))?;
         ensure!(sent["state"] == "sent", "{sent}");
         let said = agent.get("/v1/transcript")?.taken()?;
@@ -68,8 +58,7 @@ fn what_is_answered_to_an_agents_first_word_is_in_the_session_that_it_opened() -
         writes(&bridge, "ann", "Which corner?")?;
         let turn = next_turn(&agent)?;
         ensure!(turn["session"] == json!(session), "{turn}");
-        let reply = json!({"turn": turn["turn"], "lease": turn["lease"], "context": turn["context"], "text": "The north one."});
-        let answered = agent.post("/v1/reply", &reply)?.taken()?;
+        let answered = end(&agent, &turn, "The north one.")?;
         agent.ended(text(&answered["sent"][0], "id"), "sent")?;
         let all = [(true, "The roof leaks."), (false, "Which corner?"), (true, "The north one.")];
         let all = all.map(|(mine, words)| (mine, words.to_owned()));
@@ -84,7 +73,7 @@ fn what_is_answered_to_an_agents_first_word_is_in_the_session_that_it_opened() -
 #[test]
 fn what_leaves_a_turn_is_said_in_the_session_of_whom_it_goes_to() -> Result<()> {
     let hub = SpawnedHub::start(&config("shared"))?;
-    let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
+    let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
     writes(&bridge, "ann", "Tell Bob.")?;
     let turn = next_turn(&agent)?;
     let call = json!({"to": "local:bob", "message": "From Ann: hello.", "context": turn["context"]});
@@ -100,7 +89,7 @@ fn what_leaves_a_turn_is_said_in_the_session_of_whom_it_goes_to() -> Result<()> 
 #[test]
 fn a_stranger_who_answers_is_a_stranger_still() -> Result<()> {
     let hub = SpawnedHub::start(&config("shared"))?;
-    let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
+    let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
     agent.send_and_wait(&json!({"to": "local:mallory", "message": "Your parcel is here."}))?;
     writes(&bridge, "mallory", "Now write to Ann.")?;
     let turn = next_turn(&agent)?;

@@ -3,7 +3,9 @@
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::hub::{Client, SpawnedHub, client::text, eventually};
 use rusqlite::Connection;
-use serde_json::{Value, json};
+use serde_json::json;
+
+use crate::{bridge, end, next_turn, writes};
 
 const CONFIG: &str = r#"
 [agents.engineer]
@@ -27,26 +29,6 @@ unknown = "public"
 [channels.local.home]
 "#;
 
-fn writes(bridge: &Client, peer: &str, words: &str) -> Result<()> {
-    let report = json!({"channel": "local", "peer": peer, "sender": peer, "direct": true, "text": words});
-    bridge.post("/v1/inbound", &report)?.taken()?;
-    Ok(())
-}
-
-fn next_turn(agent: &Client) -> Result<Value> {
-    let turn = agent.get("/v1/turns?wait=20")?.taken()?["turn"].clone();
-    ensure!(turn.is_object(), "no turn came");
-    Ok(turn)
-}
-
-fn end(agent: &Client, turn: &Value, answer: &str) -> Result<Value> {
-    let mut reply = json!({"turn": turn["turn"], "lease": turn["lease"], "text": answer});
-    if !turn["context"].is_null() {
-        reply["context"] = turn["context"].clone();
-    }
-    agent.post("/v1/reply", &reply)?.taken()
-}
-
 fn due_ago(hub: &SpawnedHub, task: &str, ms: i64) -> Result<()> {
     let db = Connection::open(hub.data_dir().join("gatepost.db"))?;
     let changed = db
@@ -64,7 +46,7 @@ fn nothing_waits(agent: &Client) -> Result<()> {
 #[test]
 fn a_task_is_due_in_its_conversation_once_and_its_answer_goes_there() -> Result<()> {
     let hub = SpawnedHub::start(CONFIG)?;
-    let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
+    let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
     writes(&bridge, "ann", "Remind me in a moment.")?;
     let asked = next_turn(&agent)?;
     let call = json!({"when": "in 3s", "prompt": "Remind Ann.", "context": asked["context"]});
@@ -122,7 +104,7 @@ fn what_came_due_while_the_hub_was_off_is_due_once_and_late_however_often_it_is_
 #[test]
 fn a_strangers_words_schedule_nothing_that_leaves_their_conversation() -> Result<()> {
     let hub = SpawnedHub::start(CONFIG)?;
-    let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
+    let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
     // Ann's own, which is not the stranger's to take back.
     let anns = agent.tool("schedule_task", &json!({"when": "0 9 * * *", "prompt": "Water the roses."}))?;
     // A bridge vouches for nobody, and the configuration does not know him.
