@@ -166,7 +166,7 @@ impl Home {
     /// A program takes the turn and returns this; what became of it.
     async fn answers(&self, turn: &str, text: &str) -> Delivery {
         let now = self.now();
-        let leased = self.write(move |tx| take(tx, AGENT, now, now + HOUR)).await.unwrap();
+        let leased = self.write(move |tx| take(tx, AGENT, now, now + HOUR, now + HOUR)).await.unwrap();
         assert_eq!((leased.id.as_str(), leased.context.as_ref()), (turn, None), "it is in no conversation");
         let delivery = self.pipeline.deliver_heartbeat(AGENT, turn, text).await.unwrap();
         if let Delivery::Taken(receipt) = &delivery {
@@ -285,6 +285,8 @@ fn start(
         routing: Arc::new(Routing { people, ..Routing::default() }),
         wake: Wake::default(),
         heartbeats: Heartbeats::new([(AGENT.to_owned(), plan)].into(), Arc::clone(clock) as Arc<dyn Clock>),
+        asking: Wake::default(),
+        attempts: Arc::default(),
     });
     let (stop, stopped) = oneshot::channel();
     let dispatcher = tokio::spawn(Current::new(pipeline.clone()).dispatch(stopped));
