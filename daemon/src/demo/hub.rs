@@ -39,6 +39,14 @@ dedup = "0s"
 [agents.engineer]
 allow = ["local:*"]
 
+[people.ann]
+ids = ["local:ann"]
+scope = "owner"
+
+[routes.home]
+from = ["local:*"]
+agent = "engineer"
+
 [approval]
 allow_software_companion = true
 
@@ -52,6 +60,8 @@ pub(super) struct DemoHub {
     pub(super) companion: Asked,
     pub(super) agent: Client,
     pub(super) operator: Client,
+    /// Reports what people write, and vouches for nobody.
+    pub(super) bridge: Client,
     /// What had arrived before; more than nothing in a directory that is used again.
     pub(super) before: i64,
     temporary: Option<PathBuf>,
@@ -101,16 +111,13 @@ impl DemoHub {
 
         let base = format!("http://{}", hub.address());
         let operator = fs::read_to_string(operator_token_path(&directory)).map_err(DemoError::failed)?;
-        match agents::revoke(hub.store(), AGENT, "operator").await {
-            Ok(()) | Err(AgentError::Missing(_)) => {}
-            Err(error) => return Err(DemoError::failed(error)),
-        }
-        let token =
-            agents::add(hub.store(), AGENT, Role::Agent, "operator").await.map_err(DemoError::failed)?;
+        let token = token(&hub, AGENT, Role::Agent).await?;
+        let bridge = token(&hub, "porch", Role::Bridge).await?;
         let arrived = local::read(hub.store(), None, 0, u32::MAX).await.map_err(super::store)?;
         Ok(Self {
             agent: client(&base, &token)?,
             operator: client(&base, operator.trim())?,
+            bridge: client(&base, &bridge)?,
             before: arrived.last().map_or(0, |last| last.seq),
             hub,
             companion,
@@ -128,6 +135,15 @@ impl DemoHub {
             print_note!("gatepost: cannot remove {}: {error}", directory.display());
         }
     }
+}
+
+/// A new token of this name, in the place of one from an earlier demo.
+async fn token(hub: &Hub, name: &str, role: Role) -> Result<String, DemoError> {
+    match agents::revoke(hub.store(), name, "operator").await {
+        Ok(()) | Err(AgentError::Missing(_)) => {}
+        Err(error) => return Err(DemoError::failed(error)),
+    }
+    agents::add(hub.store(), name, role, "operator").await.map_err(DemoError::failed)
 }
 
 /// A hub and a companion in this process.

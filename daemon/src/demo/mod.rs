@@ -4,13 +4,15 @@
 //! that interface with a token; the companion's own application, over MQTT, in the terminal or as a board's firmware. Every
 //! step is checked by what the hub says afterwards, and the demo ends well only if every step really happened.
 //!
-//! - [`letter`]: what the agent has to say;
-//! - [`demo_hub`]: the hub and the companion;
+//! - [`sample_message`]: what the agent has to say;
+//! - [`hub`]: the hub and the companion;
 //! - [`board`]: a companion that is a board in QEMU;
+//! - [`people`]: who writes to the agent, Ann and a stranger;
 //! - [`stage`]: how it is told.
 
 mod board;
 mod hub;
+mod people;
 mod sample_message;
 mod stage;
 
@@ -49,7 +51,8 @@ pub struct Arguments {
     /// Keep the hub's data in this directory; without it, a temporary one goes with the demo.
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Who decides: you, or a scripted person who approves or denies the first message. The second is always denied.
+    /// Who decides: you, or a scripted person who approves or denies the first message, and lets the stranger in or not. The second
+    /// message is always denied.
     #[arg(long, value_enum, default_value = "ask")]
     decide: Decide,
     /// The companion that asks.
@@ -141,8 +144,9 @@ async fn play(demo_hub: &DemoHub, stage: &Stage, decide: Decide) -> Result<(), D
         Asked::Board(board) => paired(demo_hub, stage, board, decide).await?,
     }
 
-    let context = heard(demo_hub).await?;
-    stage.say("Ann wrote to the agent `engineer`. The agent answers her where she wrote: nobody is asked.");
+    let turn = people::ann_writes(demo_hub).await?;
+    let context = text(&turn, "context");
+    stage.say("Ann wrote to the agent `engineer`, which is woken, and answers her where she wrote: nobody is asked.");
     let answer =
         say(demo_hub, json!({"to": "current", "message": sample_message::SHORT, "context": context}), 10)
             .await?;
@@ -158,7 +162,7 @@ async fn play(demo_hub: &DemoHub, stage: &Stage, decide: Decide) -> Result<(), D
     let held = say(demo_hub, report, 0).await?;
     expect(&held, "held", "the report")?;
     stage.say(&format!("Held as {}: {}", text(&held, "id"), text(&held, "reason")));
-    let verdict = decided(demo_hub, stage, decide, Verdict::Approve).await?;
+    let verdict = decided(demo_hub, stage, decide, READ_IT).await?;
     let end = ended(demo_hub, &held).await?;
     tell_end(demo_hub, stage, &end, verdict).await?;
     if verdict == Verdict::Approve {
@@ -175,12 +179,15 @@ async fn play(demo_hub: &DemoHub, stage: &Stage, decide: Decide) -> Result<(), D
     expect(&second, "held", "the second message")?;
     let wanted = if decide == Decide::Ask { decide } else { Decide::Deny };
     let before = arrived(demo_hub, "team").await?.len();
-    let verdict = decided(demo_hub, stage, wanted, Verdict::Deny).await?;
+    let verdict = decided(demo_hub, stage, wanted, DENY_IT).await?;
     let end = ended(demo_hub, &second).await?;
     tell_end(demo_hub, stage, &end, verdict).await?;
     if verdict == Verdict::Deny && arrived(demo_hub, "team").await?.len() != before {
         return Err(DemoError::Failed("a denied message arrived".into()));
     }
+    people::end(demo_hub, &turn).await?;
+
+    people::stranger_writes(demo_hub, stage, decide).await?;
 
     let broken = demo_hub.hub.store().read(audit::first_broken).await.map_err(store)?;
     if let Some(row) = broken {
@@ -235,14 +242,6 @@ async fn paired(demo_hub: &DemoHub, stage: &Stage, board: &Board, decide: Decide
     Ok(())
 }
 
-/// Ann writes; the context of the turn that this starts.
-async fn heard(demo_hub: &DemoHub) -> Result<String, DemoError> {
-    let body =
-        json!({"agent": hub::AGENT, "channel": "local", "peer": "ann", "text": "How did the night go?"});
-    let answer = demo_hub.operator.call(Method::POST, "/v1/inbound", with(body)).await?;
-    Ok(text(&answer, "context").to_owned())
-}
-
 /// The agent's call, as any agent would make it.
 async fn say(demo_hub: &DemoHub, call: Value, wait: u64) -> Result<Value, DemoError> {
     let request = Request {
@@ -253,21 +252,21 @@ async fn say(demo_hub: &DemoHub, call: Value, wait: u64) -> Result<Value, DemoEr
     Ok(demo_hub.agent.call(Method::POST, "/v1/messages", request).await?)
 }
 
+/// What a person is told who decides about the first card, and about the second.
+const READ_IT: &str =
+    "Read it with short presses of [a]; hold [a] to approve, press [d] to deny. [q] or Ctrl-C leaves.";
+const DENY_IT: &str = "This one is to be denied: press [d]. (It is yours to decide.)";
+
 /// Waits for the person's decision on the card that is open.
 async fn decided(
     demo_hub: &DemoHub,
     stage: &Stage,
     decide: Decide,
-    hint: Verdict,
+    hint: &str,
 ) -> Result<Verdict, DemoError> {
     let verdict = match decide {
         Decide::Ask => {
-            stage.say(match hint {
-                Verdict::Approve => {
-                    "Read it with short presses of [a]; hold [a] to approve, press [d] to deny. [q] or Ctrl-C leaves."
-                }
-                Verdict::Deny => "This one is to be denied: press [d]. (It is yours to decide.)",
-            });
+            stage.say(hint);
             return match &demo_hub.companion {
                 Asked::Desktop(_) => stage.decision(PATIENCE).await,
                 Asked::Board(board) => Ok(board.decision(PATIENCE).await?),

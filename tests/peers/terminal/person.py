@@ -2,7 +2,7 @@
 
 usage: person.py plain|kitty PROGRAM [ARGUMENT...]
 
-Approves the first card after reading all of it, denies the second. Prints what was on the terminal, and ends with the
+Approves the first card after reading all of it, denies the second, and lets the stranger of the third not in. Prints what was on the terminal, and ends with the
 program's exit status.
 """
 
@@ -32,8 +32,14 @@ def decide(terminal):
     # The companion still says that the first was approved; a press from before the card would not count.
     terminal.wait(r"1/2 request", mark)
     terminal.look(1)
+    mark = len(terminal.seen)
     terminal.press("d", 0.1)
     terminal.wait("Denied. The agent is told")
+    terminal.wait("A stranger writes", mark)
+    terminal.wait(r"1/\d+ request", mark)
+    terminal.look(1)
+    terminal.press("d", 0.1)
+    terminal.wait("nobody is asked about them again", mark)
 
 
 def main():

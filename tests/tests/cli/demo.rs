@@ -26,6 +26,9 @@ fn the_demo_approves_one_message_and_denies_one() -> Result<()> {
             "sync # 60",
             "That is all. Good morning!",
             "Denied. The agent is told",
+            "because Ann (local:ann) wrote",
+            "A stranger writes to the agent",
+            "Come in, the door is open.",
             "chain of hashes is whole",
         ] {
             ensure!(told.contains(words), "{words:?} is missing in:\n{told}");
@@ -55,6 +58,7 @@ fn the_demo_denies_both_messages_and_sends_neither() -> Result<()> {
     let told = gatepost(&["demo", "--decide", "deny"], b"", &[])?.well()?;
     let denied = told.matches("Denied. The agent is told").count();
     ensure!(denied == 2, "{told}");
+    ensure!(told.contains("nobody is asked about them again") && !told.contains("Come in"), "{told}");
     ensure!(!told.contains("--- local:team") && !told.contains("Approved"), "{told}");
     Ok(())
 }
@@ -84,16 +88,19 @@ fn a_person_at_a_terminal_of_either_kind_decides() -> Result<()> {
     Ok(())
 }
 
-/// The only picture in a folder whose name ends with this.
+/// The first of the pictures in a folder whose names end with this: their names begin with their number. The end of a card is seen
+/// once for each of the two that end so.
 fn kept(folder: &Path, end: &str) -> Result<Picture> {
-    let mut found = None;
+    let mut found = Vec::new();
     for file in fs::read_dir(folder)? {
         let file = file?.path();
         if file.to_string_lossy().ends_with(end) {
-            ensure!(found.replace(file).is_none(), "{end} is there twice");
+            found.push(file);
         }
     }
-    Picture::read(&found.with_context(|| format!("no picture {end}"))?)
+    found.sort();
+    ensure!(found.len() <= 2, "{end} is there more than twice: {found:?}");
+    Picture::read(found.first().with_context(|| format!("no picture {end}"))?)
 }
 
 #[test]

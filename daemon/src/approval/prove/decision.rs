@@ -99,7 +99,7 @@ fn verdict(word: &str) -> Option<Verdict> {
 
 /// What [`Stored`] reads.
 pub(super) const APPROVALS: &str =
-    "SELECT request, document, verdict, device, counter, session, signature, seq, id, state, quorum, decided_at
+    "SELECT request, document, verdict, device, counter, approvals.session, signature, seq, id, state, quorum, decided_at
      FROM approvals JOIN messages ON seq = message ORDER BY seq";
 
 /// What is stored of a request: its document and, once it is decided, the decision. Somebody may have put anything there.
