@@ -12,7 +12,7 @@ use crate::{
     channels::{self, DeliveryMode, account::Accounts},
     companion::broker::Address,
     config::{Agent, Config},
-    hub::{HubError, broker_elsewhere, check_agents, open_accounts, unusable_names, voice},
+    hub::{HubError, broker_elsewhere, check_agents, check_wakes, open_accounts, unusable_names, voice},
     outbox::pauses::Pauses,
     printing::{print_note, print_result},
     store::{Store, StoreError},
@@ -37,6 +37,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     let placed = |error: HubError| Failed::refused(error.placed(path));
     let accounts = open_accounts(&config, &scratch.store).map_err(placed)?;
     check_agents(&config, &accounts).map_err(placed)?;
+    check_wakes(&config).map_err(placed)?;
     print_note!(
         "{} is valid: {} agents, {} accounts",
         path.display(),

@@ -265,10 +265,17 @@ fn what_is_called_a_default_holds_without_being_written() {
                 "routes.NAME" => {
                     ("routes.x", "[agents.x]\n[routes.x]\nfrom = [\"local:*\"]\nagent = \"x\"\n")
                 }
+                "wake.NAME" => ("wake.x", "[agents.x]\n[wake.x]\nagent = \"x\"\ncommand = [\"/bin/x\"]\n"),
                 name => (name, ""),
             };
+            // Whether they are given is kept, for each goes with one way: what they come to is tested with the ways.
+            if section.name == "wake.NAME" && ["input", "max_tokens", "history"].contains(&key.name) {
+                continue;
+            }
             // They stand in its base, for without them there is none.
-            if ["ids", "from", "agent"].contains(&key.name) && base.contains(&format!("\n{} = ", key.name)) {
+            if ["ids", "from", "agent", "command"].contains(&key.name)
+                && base.contains(&format!("\n{} = ", key.name))
+            {
                 continue;
             }
             // A model is a service's: without a service it is an error, and with one it is its default.

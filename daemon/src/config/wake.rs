@@ -222,6 +222,18 @@ mod tests {
     }
 
     #[test]
+    fn what_is_called_a_default_holds_without_being_written() {
+        let openai = "openai = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"";
+        for (base, name) in
+            [("command = [\"/bin/cat\"]", "input"), (openai, "max_tokens"), (openai, "history")]
+        {
+            let key = crate::config::keys::WAKE.iter().find(|key| key.name == name).unwrap();
+            assert!(key.is_default);
+            assert_eq!(read(&format!("{base}\n{name} = {}", key.value)), read(base), "{name}");
+        }
+    }
+
+    #[test]
     fn there_is_one_way_and_its_keys_go_with_it() {
         let (command, url) = ("command = [\"/bin/cat\"]", "url = \"https://a.example\"\nsecret = \"file:s\"");
         let openai = "openai = \"http://127.0.0.1:1/v1\"\nmodel = \"m\"";

@@ -40,6 +40,7 @@ pub use meeting::broker_elsewhere;
 pub use operator::token_path as operator_token_path;
 use reload::Reload;
 pub use voice::voice;
+pub use wake::check_wakes;
 
 use crate::{
     agents::AgentError,

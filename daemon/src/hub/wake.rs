@@ -14,6 +14,14 @@ use crate::{
 /// A request is over when its turn's time is; that of the client only ends what is left of it.
 const BEYOND: Duration = Duration::from_secs(10);
 
+/// Whether agents can be brought their turns as the configuration says: its secrets are read, and nobody is called.
+///
+/// # Errors
+/// One of them cannot.
+pub fn check_wakes(config: &Config) -> Result<(), HubError> {
+    wakers(config).map(drop)
+}
+
 /// All of the configuration, by their names.
 pub(super) fn wakers(config: &Config) -> Result<BTreeMap<String, Waker>, HubError> {
     let mut wakers = BTreeMap::new();

@@ -25,6 +25,21 @@ impl Pipeline {
     /// The database.
     pub async fn next_turn(&self, agent: &str, wait: Duration) -> Result<Option<TurnView>, StoreError> {
         let until = Instant::now() + wait;
+        while self.turn_is_due(agent, until).await? {
+            // Somebody else may have been faster.
+            if let Some(turn) = self.take_turn(agent).await? {
+                return Ok(Some(turn));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Waits until a turn of an agent can be taken, and takes none; whether there is one before `until`. Whoever gives up waiting here
+    /// leaves nothing behind.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn turn_is_due(&self, agent: &str, until: Instant) -> Result<bool, StoreError> {
         let _fetching = self.0.wake.fetching(agent, now_ms());
         let mut changes = self.0.wake.listen();
         loop {
@@ -33,10 +48,7 @@ impl Pipeline {
             let due = self.outbox().store().read(move |db| lease::next_due(db, &of)).await?;
             let now = now_ms();
             if due.is_some_and(|due| due <= now) {
-                if let Some(turn) = self.take_turn(agent).await? {
-                    return Ok(Some(turn));
-                }
-                continue;
+                return Ok(true);
             }
             let next = due.map(|due| u64::try_from(due - now).unwrap_or_default());
             let next = next.map_or(until, |ms| until.min(Instant::now() + Duration::from_millis(ms)));
@@ -44,7 +56,7 @@ impl Pipeline {
                 // The sender lives as long as the pipeline does.
                 _ = changes.changed() => {}
                 () = sleep_until(next) => if next == until && Instant::now() >= until {
-                    return Ok(None);
+                    return Ok(false);
                 }
             }
         }

@@ -40,6 +40,11 @@ impl Backoff {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = State::default();
     }
 
+    /// Whether it is not called now.
+    pub(super) fn rests(&self) -> bool {
+        self.until().is_some_and(|until| until > Instant::now())
+    }
+
     /// Until when it is not called.
     pub(super) fn until(&self) -> Option<Instant> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).until

@@ -1,11 +1,11 @@
 //! The turns of one agent that is brought them: taken as they come, some at once, none while its target rests from a failure.
 
-use std::{pin::pin, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use tokio::{
     sync::{Semaphore, watch},
     task::JoinSet,
-    time::{sleep, sleep_until, timeout},
+    time::{Instant, sleep, sleep_until},
 };
 
 use super::{Waker, at_work, backoff::Backoff};
@@ -16,9 +16,6 @@ use crate::{
 
 /// How long one look for a turn waits.
 const WAIT: Duration = Duration::from_mins(1);
-/// A look that is under way when it is to end may be taking a turn in this moment: it is given the time for that, or the turn would
-/// be nobody's until its lease runs out.
-const LAST_LOOK: Duration = Duration::from_millis(250);
 
 /// Whether a runner is to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +37,7 @@ pub(super) async fn run(current: Current, waker: Arc<Waker>, mut stop: watch::Re
         while turns.try_join_next().is_some() {}
         let Some(slot) = unless_stopped(&mut stop, Arc::clone(&slots).acquire_owned()).await else { break };
         // One that works meanwhile may have failed while this waited.
-        while let Some(until) = backoff.until().filter(|until| *until > tokio::time::Instant::now()) {
+        while let Some(until) = backoff.until().filter(|until| *until > Instant::now()) {
             if unless_stopped(&mut stop, sleep_until(until)).await.is_none() {
                 break;
             }
@@ -48,7 +45,7 @@ pub(super) async fn run(current: Current, waker: Arc<Waker>, mut stop: watch::Re
         if is_stopped(&stop) {
             break;
         }
-        let Some(turn) = next(&current, &waker.agent, &mut stop).await else {
+        let Some(turn) = next(&current, &waker.agent, &backoff, &mut stop).await else {
             if is_stopped(&stop) {
                 break;
             }
@@ -82,21 +79,28 @@ async fn unless_stopped<T>(stop: &mut watch::Receiver<Stop>, future: impl Future
     }
 }
 
-/// The next turn; nothing after a while, or if the runner is to stop.
-async fn next(current: &Current, agent: &str, stop: &mut watch::Receiver<Stop>) -> Option<TurnView> {
+/// The next turn; nothing after a while, if the runner is to stop, or if the target failed meanwhile. What waits can be given up at any
+/// moment; what takes the turn is never cut short, or the turn would be nobody's until its lease runs out.
+async fn next(
+    current: &Current,
+    agent: &str,
+    backoff: &Backoff,
+    stop: &mut watch::Receiver<Stop>,
+) -> Option<TurnView> {
     let mut replacements = current.replacements();
     let pipeline = current.pipeline();
-    let mut next = pin!(pipeline.next_turn(agent, WAIT));
-    let found = tokio::select! {
+    let due = tokio::select! {
         biased;
-        found = &mut next => Some(found),
+        () = stopped(stop) => return None,
         // The next look is by the configuration that holds then.
-        _ = replacements.changed() => None,
-        () = stopped(stop) => None,
+        _ = replacements.changed() => return None,
+        due = pipeline.turn_is_due(agent, Instant::now() + WAIT) => due,
     };
-    let found = match found {
-        Some(found) => found,
-        None => timeout(LAST_LOOK, next).await.unwrap_or(Ok(None)),
+    // A turn that was put back waits, and its target rests.
+    let found = match due {
+        Ok(true) if !backoff.rests() => pipeline.next_turn(agent, Duration::ZERO).await,
+        Ok(_) => Ok(None),
+        Err(error) => Err(error),
     };
     match found {
         Ok(found) => found,

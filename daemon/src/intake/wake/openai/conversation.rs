@@ -235,7 +235,7 @@ pub(super) mod tests {
 
     #[test]
     fn what_is_too_long_is_left_out_and_what_was_sent_is_said() {
-        let long = "ä".repeat(MAX_HISTORY_BYTES / 2 - 10);
+        let long = "ä".repeat(MAX_HISTORY_BYTES / 2 - 3);
         let history = [line(1, false, "gone"), line(2, false, &long), line(3, false, "here")];
         let mut turn = turn(vec![item(7, &"x".repeat(MAX_TEXT_BYTES + 5))]);
         turn.already_sent = vec![Sent {
