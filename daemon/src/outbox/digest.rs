@@ -21,6 +21,8 @@ const CONTENT: &str =
     "SELECT id, agent, action, deed, channel, account, account_is, address, written_as, unidentified, known_as, thread, reply_to,
     silent, origin, text, written, attachments, best_effort, resend, touched, idempotency_key, fingerprint
     FROM messages WHERE seq = ?";
+/// The session that it is said in: a row of its own, so that what was accepted before there was one has the hash that it had.
+const SESSION: &str = "SELECT session FROM messages WHERE seq = ? AND session IS NOT NULL";
 /// The columns that an older program hashed.
 const OLDER_CONTENT: &str =
     "SELECT id, agent, action, deed, channel, account, address, known_as, thread, reply_to, silent, origin,
@@ -36,7 +38,7 @@ const OUTCOME: [&str; 2] = [
 
 /// The hash of what is stored as accepted of the message numbered `seq`.
 pub fn content(db: &Connection, seq: i64) -> Result<String, StoreError> {
-    hash(db, CONTENT_DOMAIN, &[CONTENT], seq)
+    hash(db, CONTENT_DOMAIN, &[CONTENT, SESSION], seq)
 }
 
 /// The same as an older program took it, from fewer columns.
