@@ -11,28 +11,22 @@ use sha2::{Digest as _, Sha256};
 use crate::{random::to_hex, store::StoreError};
 
 /// Separates these hashes from all others, and from those of other columns.
-const CONTENT_DOMAIN: &[u8] = b"gatepost/message/3";
+const CONTENT_DOMAIN: &[u8] = b"gatepost/message/2";
+const OLDER_CONTENT_DOMAIN: &[u8] = b"gatepost/message/1";
 const PARTS_DOMAIN: &[u8] = b"gatepost/parts/1";
 const OUTCOME_DOMAIN: &[u8] = b"gatepost/outcome/1";
 
 /// All that its agent, its hooks and the interface have said of it. Times move with the clock, and states have rows of their own.
 const CONTENT: &str =
     "SELECT id, agent, action, deed, channel, account, account_is, address, written_as, unidentified, known_as, thread, reply_to,
-    silent, origin, text, written, attachments, best_effort, resend, touched, idempotency_key, fingerprint, session
-    FROM messages WHERE seq = ?";
-/// The columns that a program hashed which knew no sessions of destinations.
-const CONTENT_2: (&[u8], &str) = (
-    b"gatepost/message/2",
-    "SELECT id, agent, action, deed, channel, account, account_is, address, written_as, unidentified, known_as, thread, reply_to,
     silent, origin, text, written, attachments, best_effort, resend, touched, idempotency_key, fingerprint
-    FROM messages WHERE seq = ?",
-);
-/// The columns that the first one hashed.
-const CONTENT_1: (&[u8], &str) = (
-    b"gatepost/message/1",
+    FROM messages WHERE seq = ?";
+/// The session that it is said in: a row of its own, so that what was accepted before there was one has the hash that it had.
+const SESSION: &str = "SELECT session FROM messages WHERE seq = ? AND session IS NOT NULL";
+/// The columns that an older program hashed.
+const OLDER_CONTENT: &str =
     "SELECT id, agent, action, deed, channel, account, address, known_as, thread, reply_to, silent, origin,
-    text, written, attachments, best_effort, resend, touched FROM messages WHERE seq = ?",
-);
+    text, written, attachments, best_effort, resend, touched FROM messages WHERE seq = ?";
 const PARTS: &str = "SELECT idx, key, shown, wire FROM parts WHERE message = ? ORDER BY idx";
 /// How it ended, in one row for the message and one for each part: nothing of this changes after an end without a row.
 const OUTCOME: [&str; 2] = [
@@ -44,17 +38,12 @@ const OUTCOME: [&str; 2] = [
 
 /// The hash of what is stored as accepted of the message numbered `seq`.
 pub fn content(db: &Connection, seq: i64) -> Result<String, StoreError> {
-    hash(db, CONTENT_DOMAIN, &[CONTENT], seq)
+    hash(db, CONTENT_DOMAIN, &[CONTENT, SESSION], seq)
 }
 
-/// The same as the program before this one took it, from fewer columns.
-pub fn content_before(db: &Connection, seq: i64) -> Result<String, StoreError> {
-    hash(db, CONTENT_2.0, &[CONTENT_2.1], seq)
-}
-
-/// The same as the first program took it.
-pub fn content_at_first(db: &Connection, seq: i64) -> Result<String, StoreError> {
-    hash(db, CONTENT_1.0, &[CONTENT_1.1], seq)
+/// The same as an older program took it, from fewer columns.
+pub fn older_content(db: &Connection, seq: i64) -> Result<String, StoreError> {
+    hash(db, OLDER_CONTENT_DOMAIN, &[OLDER_CONTENT], seq)
 }
 
 /// The hash of the requests that it becomes, and of the texts that a person is shown for them.

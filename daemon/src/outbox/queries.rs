@@ -76,7 +76,7 @@ pub(super) const ENDED: &str = "SELECT seq, id FROM messages WHERE ended_at IS N
      AND (?2 IS NULL OR state = ?2) AND (?3 IS NULL OR id = ?3) ORDER BY ended_at, seq LIMIT ?4";
 pub(super) const SAID: &str = concat!(
     columns!(),
-    "WHERE agent = ?1 AND ended_seq > ?2 AND (?3 IS NULL OR session = ?3) \
+    "WHERE agent = ?1 AND ended_seq > ?2 AND (?3 IS NULL OR coalesce(session, origin ->> '$.session') = ?3) \
      AND EXISTS (SELECT 1 FROM parts WHERE parts.message = messages.seq AND parts.state = 'confirmed') \
      ORDER BY ended_seq LIMIT ?4"
 );

@@ -72,7 +72,7 @@ fn said(
         to: message.target().to_string(),
         state: message.state,
         parts: arrived.map(|part| part.shown).collect(),
-        session: message.session,
+        session: message.session.or_else(|| message.origin.and_then(|origin| origin.session)),
         id: message.id,
     })
 }

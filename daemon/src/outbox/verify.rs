@@ -79,9 +79,8 @@ impl Report {
         let (mut is_of_now, before) = (false, self.faults.len());
         match &said.content {
             Some((row, hash)) => {
-                is_of_now = (stored.has_session && *hash == digest::content(db, seq)?)
-                    || (stored.has_account_is && *hash == digest::content_before(db, seq)?);
-                if !is_of_now && *hash != digest::content_at_first(db, seq)? {
+                is_of_now = stored.is_of_now && *hash == digest::content(db, seq)?;
+                if !is_of_now && *hash != digest::older_content(db, seq)? {
                     self.fault(Fault::Content { message: message(), row: *row });
                 }
             }

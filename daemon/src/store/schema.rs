@@ -604,9 +604,8 @@ CREATE TABLE tasks (
 CREATE INDEX tasks_due ON tasks (try_at) WHERE ended_at IS NULL;
 CREATE INDEX tasks_agent ON tasks (agent, at);
 CREATE INDEX tasks_ended ON tasks (ended_at) WHERE ended_at IS NOT NULL;
--- The session that a message is said in: that of its destination.
+-- The session that a message is said in: that of its destination. What was accepted before has that of its turn, in `origin`.
 ALTER TABLE messages ADD COLUMN session TEXT;
-UPDATE messages SET session = origin ->> '$.session' WHERE origin ->> '$.session' IS NOT NULL;
 CREATE INDEX messages_session ON messages (agent, session, ended_at) WHERE ended_at IS NOT NULL AND session IS NOT NULL;
 CREATE INDEX turn_items_session ON turn_items (agent, session, inbound);
 CREATE INDEX contexts_session ON contexts (agent, session, inbound);

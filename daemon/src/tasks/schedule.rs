@@ -165,7 +165,11 @@ fn time(written: &str, zone: &TimeZone) -> Result<i64, ScheduleError> {
 }
 
 fn pattern(written: &str) -> Result<Cron, ScheduleError> {
-    // As crontab has it: where day and weekday are both given, either counts.
+    let fields = written.split_whitespace().count();
+    if fields != 5 && !written.starts_with('@') {
+        let why = format!("5 fields are needed, and it has {fields}");
+        return Err(ScheduleError::Pattern { written: written.to_owned(), why });
+    }
     let parser = CronParser::builder().seconds(Seconds::Disallowed).build();
     parser.parse(written).map_err(|error| ScheduleError::Pattern {
         written: written.to_owned(),

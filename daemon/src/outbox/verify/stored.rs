@@ -11,10 +11,8 @@ pub(super) struct Stored {
     /// Its code and its reason.
     pub why: [Option<String>; 2],
     pub has_ended: bool,
-    /// The columns are there that this program hashes.
-    pub has_session: bool,
-    /// Those are there that the one before it hashed.
-    pub has_account_is: bool,
+    /// All columns are there that this program hashes.
+    pub is_of_now: bool,
     history: Option<String>,
 }
 
@@ -24,10 +22,9 @@ impl Stored {
             true => "history",
             false => "NULL",
         };
-        let has_session = db.column_exists(None, "messages", "session")?;
-        let has_account_is = db.column_exists(None, "messages", "account_is")?;
+        let is_of_now = db.column_exists(None, "messages", "account_is")?;
         Ok(format!(
-            "SELECT seq, id, state, code, reason, ended_at IS NOT NULL, {has_session}, {has_account_is}, {history} FROM messages ORDER BY seq"
+            "SELECT seq, id, state, code, reason, ended_at IS NOT NULL, {is_of_now}, {history} FROM messages ORDER BY seq"
         ))
     }
 
@@ -38,9 +35,8 @@ impl Stored {
             state: row.get(2)?,
             why: [row.get(3)?, row.get(4)?],
             has_ended: row.get(5)?,
-            has_session: row.get(6)?,
-            has_account_is: row.get(7)?,
-            history: row.get(8)?,
+            is_of_now: row.get(6)?,
+            history: row.get(7)?,
         })
     }
 

@@ -149,7 +149,7 @@ fn what_cannot_be_scheduled_is_refused_and_people_see_and_cancel_tasks_by_the_sh
         (json!({"when": "in 2h", "prompt": "x", "zone": "UTC"}), "wrong_shape"),
     ] {
         let refused = agent.post("/v1/tools/schedule_task", &call)?;
-        ensure!(refused.status == 422 && refused.body["reason"] == reason, "{call}: {refused:?}");
+        ensure!(refused.status == 400 && refused.body["reason"] == reason, "{call}: {refused:?}");
     }
     let unknown = agent.post("/v1/tools/schedule_tasks", &json!({}))?;
     ensure!(
