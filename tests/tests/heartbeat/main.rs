@@ -67,7 +67,10 @@ fn what_a_heartbeat_returns_reaches_its_target_and_whatever_else_it_sends_waits(
         ensure!(sent["state"] == "held", "{to}: {sent}");
     }
     let said = "<message to=\"local:bob\">By a block</message>";
-    let answer = agent.post("/v1/reply", &json!({"context": "gpc_00", "turn": turn["turn"], "lease": turn["lease"], "text": said}))?;
+    let answer = agent.post(
+        "/v1/reply",
+        &json!({"context": "gpc_00", "turn": turn["turn"], "lease": turn["lease"], "text": said}),
+    )?;
     ensure!(answer.status == 400, "a heartbeat with a context: {answer:?}");
     let answer = agent.post("/v1/reply", &ending(&turn, "The greenhouse is hot."))?.taken()?;
     agent.ended(text(&answer["sent"][0], "id"), "sent")?;
