@@ -8,7 +8,7 @@ use crate::{
     channels::registry::kind,
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
     files::Sources,
-    heartbeat::Plan,
+    heartbeat::{Plan, target::Goal},
     message::{attachment_spec::MOST, call::MAX_TEXT, target::HUB},
     router::Routing,
     settings::is_name,
@@ -38,9 +38,8 @@ impl Config {
         self.check_broker()?;
         self.check_approval()?;
         let routing = self.check_routing()?;
-        let wakes = self.check_wakes()?;
-        let heartbeats = self.check_heartbeats()?;
-        Ok(Checked { book, hooks, wakes, speaks, private_urls, routing, heartbeats, agents })
+        let heartbeats = self.check_heartbeats(&agents)?;
+        Ok(Checked { book, hooks, speaks, private_urls, routing, heartbeats, agents })
     }
 
     /// Where each agent's files may come from.
@@ -132,15 +131,26 @@ impl Config {
         Ok(Routing { routes: read, people, default_agent, lease_ms, ..Routing::default() })
     }
 
-    fn check_heartbeats(&self) -> Result<BTreeMap<String, Plan>, ConfigError> {
+    fn check_heartbeats(
+        &self,
+        agents: &BTreeMap<String, CheckedAgent>,
+    ) -> Result<BTreeMap<String, Plan>, ConfigError> {
         let mut plans = BTreeMap::new();
         for (agent, entry) in &self.heartbeat {
             let key = format!("heartbeat.{agent}");
-            if !self.agents.contains_key(agent) {
+            let Some(rights) = agents.get(agent).map(|agent| &agent.rights) else {
                 return Err(invalid(key, format!("there is no [agents.{agent}]")));
-            }
+            };
             // One that is off is read as well: its mistakes are not left for the day on which it is switched on.
             let plan = entry.read().map_err(|(name, problem)| invalid(format!("{key}.{name}"), problem))?;
+            // Found now, and not by three nights of refusals.
+            if let Goal::Target { channel, .. } = &plan.goal
+                && !rights.reach(channel)
+            {
+                let problem =
+                    format!("agents.{agent}.allow has nothing on {channel}: nothing would be sent there");
+                return Err(invalid(format!("{key}.target"), problem));
+            }
             if entry.enabled {
                 plans.insert(agent.clone(), plan);
             }

@@ -259,6 +259,7 @@ fn what_is_called_a_default_holds_without_being_written() {
                 "agents.NAME" => ("agents.x", with_agent),
                 // Their keys go together, and the sort of one decides which others there are.
                 "hooks.NAME" => ("hooks.x", "[hooks.x]\non = \"message_sending\"\ncommand = [\"/bin/x\"]\n"),
+                "heartbeat.NAME" => ("heartbeat.x", "[agents.x]\n[heartbeat.x]\n"),
                 "people.NAME" => ("people.x", "[people.x]\nids = [\"telegram:1\"]\n"),
                 "heartbeat.NAME" => ("heartbeat.x", "[agents.x]\n[heartbeat.x]\n"),
                 "wake.NAME" => ("wake.x", "[agents.x]\n[wake.x]\nagent = \"x\"\ncommand = [\"/bin/x\"]\n"),

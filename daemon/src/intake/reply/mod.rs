@@ -71,6 +71,12 @@ pub(super) struct Turn {
     skill_transition: Option<Value>,
 }
 
+impl Turn {
+    fn goes_on_elsewhere(&self) -> bool {
+        self.skill_transition.as_ref().is_some_and(|transition| !transition.is_null() && *transition != false)
+    }
+}
+
 /// All that a turn sends.
 #[derive(Debug, Default, Deserialize, utoipa::ToSchema)]
 #[schema(as = TurnResponse)]
@@ -237,11 +243,7 @@ impl<'a> Reply<'a> {
         };
         let context = turn.context.as_deref();
         // A turn that goes on elsewhere says there what it has to say.
-        if turn
-            .skill_transition
-            .as_ref()
-            .is_some_and(|transition| !transition.is_null() && *transition != false)
-        {
+        if turn.goes_on_elsewhere() {
             return Ok(json!({"ok": true, "sent": [], "quiet": "a skill transition sends nothing"}));
         }
         let response = match turn.response {
