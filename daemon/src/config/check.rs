@@ -38,8 +38,9 @@ impl Config {
         self.check_broker()?;
         self.check_approval()?;
         let routing = self.check_routing()?;
+        let wakes = self.check_wakes()?;
         let heartbeats = self.check_heartbeats(&agents)?;
-        Ok(Checked { book, hooks, speaks, private_urls, routing, heartbeats, agents })
+        Ok(Checked { book, hooks, wakes, speaks, private_urls, routing, heartbeats, agents })
     }
 
     /// Where each agent's files may come from.

@@ -22,7 +22,7 @@ use crate::{
         new_part_key,
         operation::{Extras, Operation},
         refusal::Refusal,
-        target::Target,
+        target::{AGENT, Target},
     },
     outbox::transition::NewPart,
     pipeline::AgentRules,
@@ -60,7 +60,9 @@ pub(in crate::admission) fn whose(
     target: &Target,
     touched: &[Touched],
 ) -> Option<String> {
-    (rules.decorate && policy::crosses(origin, account, target, touched)).then(|| decoration(agent, origin))
+    // An agent is told by the hub itself who wrote.
+    let is_to_say = rules.decorate && target.channel != AGENT;
+    (is_to_say && policy::crosses(origin, account, target, touched)).then(|| decoration(agent, origin))
 }
 
 fn letters(
