@@ -150,5 +150,5 @@ pub async fn run(current: Current) {
 }
 
 async fn resume(current: &Current) -> Result<(), StoreError> {
-    current.pipeline().outbox().store().write(|tx| state::resume(tx)).await
+    current.pipeline().outbox().store().write(state::resume).await
 }

@@ -96,7 +96,7 @@ async fn three_failures_stop_it_are_told_once_and_a_reload_lets_it_go_on() {
     }
     let told = home.told();
     assert!(told.len() == 1 && told[0].contains("3 times") && told[0].contains("local:ann"), "{told:?}");
-    home.write(|tx| state::resume(tx)).await;
+    home.write(state::resume).await;
     assert!(matches!(home.beat(false).await, Beat::Opened(_)));
 }
 
