@@ -157,7 +157,7 @@ async fn the_hubs_own_channel_and_name_are_nobody_elses() -> Result<()> {
         let answer = bridge.post("/v1/inbound", &report)?;
         ensure!(answer.body["reason"] == "own_channel", "{}: {}", answer.status, answer.body);
     }
-    let refused = fixture.operator()?.post("/v1/agents", &json!({"name": "hub"}))?;
+    let refused = fixture.operator()?.post("/v1/agents", &json!({"name": "hub", "role": "agent"}))?;
     ensure!(refused.body.to_string().contains("the hub's own name"), "{}: {}", refused.status, refused.body);
     ensure!(decided(&fixture, &code)?.is_none());
     fixture.stop().await;
