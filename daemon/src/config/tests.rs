@@ -261,12 +261,10 @@ fn what_is_called_a_default_holds_without_being_written() {
                 "hooks.NAME" => ("hooks.x", "[hooks.x]\non = \"message_sending\"\ncommand = [\"/bin/x\"]\n"),
                 "heartbeat.NAME" => ("heartbeat.x", "[agents.x]\n[heartbeat.x]\n"),
                 "people.NAME" => ("people.x", "[people.x]\nids = [\"telegram:1\"]\n"),
-                "heartbeat.NAME" => ("heartbeat.x", "[agents.x]\n[heartbeat.x]\n"),
                 "wake.NAME" => ("wake.x", "[agents.x]\n[wake.x]\nagent = \"x\"\ncommand = [\"/bin/x\"]\n"),
                 "routes.NAME" => {
                     ("routes.x", "[agents.x]\n[routes.x]\nfrom = [\"local:*\"]\nagent = \"x\"\n")
                 }
-                "wake.NAME" => ("wake.x", "[agents.x]\n[wake.x]\nagent = \"x\"\ncommand = [\"/bin/x\"]\n"),
                 name => (name, ""),
             };
             // Whether they are given is kept, for each goes with one way: what they come to is tested with the ways.

@@ -111,11 +111,11 @@ impl DemoHub {
 
         let base = format!("http://{}", hub.address());
         let operator = fs::read_to_string(operator_token_path(&directory)).map_err(DemoError::failed)?;
-        let token = token(&hub, AGENT, Role::Agent).await?;
-        let bridge = token(&hub, "porch", Role::Bridge).await?;
+        let agent = new_token(&hub, AGENT, Role::Agent).await?;
+        let bridge = new_token(&hub, "porch", Role::Bridge).await?;
         let arrived = local::read(hub.store(), None, 0, u32::MAX).await.map_err(super::store)?;
         Ok(Self {
-            agent: client(&base, &token)?,
+            agent: client(&base, &agent)?,
             operator: client(&base, operator.trim())?,
             bridge: client(&base, &bridge)?,
             before: arrived.last().map_or(0, |last| last.seq),
@@ -138,7 +138,7 @@ impl DemoHub {
 }
 
 /// A new token of this name, in the place of one from an earlier demo.
-async fn token(hub: &Hub, name: &str, role: Role) -> Result<String, DemoError> {
+async fn new_token(hub: &Hub, name: &str, role: Role) -> Result<String, DemoError> {
     match agents::revoke(hub.store(), name, "operator").await {
         Ok(()) | Err(AgentError::Missing(_)) => {}
         Err(error) => return Err(DemoError::failed(error)),

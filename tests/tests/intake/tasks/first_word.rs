@@ -4,7 +4,7 @@ use anyhow::{Result, ensure};
 use gatepost_tests::hub::{Client, SpawnedHub, client::text};
 use serde_json::json;
 
-use crate::{bridge, end, next_turn, writes};
+use super::{bridge, end, next_turn, writes};
 
 fn config(session: &str) -> String {
     format!(

@@ -5,7 +5,7 @@ use gatepost_tests::hub::{Client, SpawnedHub, client::text, eventually};
 use rusqlite::Connection;
 use serde_json::json;
 
-use crate::{bridge, end, next_turn, writes};
+use super::{bridge, end, next_turn, writes};
 
 const CONFIG: &str = r#"
 [agents.engineer]
