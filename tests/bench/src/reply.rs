@@ -3,7 +3,7 @@
 //! Whoever runs an agent hands over whatever the model wrote, before anybody has looked at it, so texts are measured that are made to
 //! be slow, up to the longest that are looked at (200 KB). Of a megabyte, new memory would cost more than the work.
 
-use gatepost::intake::reply::{blocks, quiet};
+use gatepost::{intake::reply::blocks, message::quiet};
 
 use crate::measure::minima;
 use crate::{MEGABYTE, verdict};

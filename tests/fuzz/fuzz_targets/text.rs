@@ -7,8 +7,8 @@ use std::path::Path;
 use gatepost::{
     channels::{kit::http::masked, registry::NAMES},
     config::Config,
-    intake::reply::{blocks, quiet},
-    message::target::Destination,
+    intake::reply::blocks,
+    message::{quiet, target::Destination},
 };
 use gatepost_fuzz::accounts::ACCOUNTS;
 use libfuzzer_sys::fuzz_target;
