@@ -3,20 +3,23 @@
 //! A message moves one way: [`intake`] → [`admission`] → [`outbox`] → [`delivery`] → [`channels`]. Admission asks [`policy`], writes to
 //! the outbox, has the message [`render`]ed and lets [`approval`] ask a person; delivery hands each part to its channel.
 //!
+//! What people write comes the other way: [`channels`] → [`receiving`] → [`router`] → [`turns`] → an agent's program → [`intake`].
+//!
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
 //! 1. [`rate_limit`] (counting over time), [`random`], [`clock`], [`spelling`], [`unique_keys`] (JSON of callers), [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
 //!    (running one), [`lines`] (of who may write without an end), [`blocking`] (long work off the runtime's threads), [`store`] (the database)
 //! 2. [`message`] (the vocabulary), [`audit`] (what happened), [`render`] (Markdown to parts; a crate of its own)
-//! 3. [`policy`] (who may write where), [`agents`] (tokens), [`sessions`] (contexts), [`voice`] (words as
+//! 3. [`policy`] (who may write where), [`agents`] (tokens), [`people`] (who writes), [`sessions`] (contexts), [`voice`] (words as
 //!    sound), [`files`] (what goes along)
 //! 4. [`outbox`] (the queue), [`channels`] (the platforms)
 //! 5. [`approval`] (what waits for a person), [`hooks`] (the owner's programs), [`config`] (the file)
-//! 6. [`pipeline`] (what the next two share), [`delivery`] (what happens after the row and the hold), [`admission`] (what happens before)
-//! 7. [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers read)
-//! 8. [`intake`] (the endpoints)
-//! 9. [`hub`], which builds all of it and is the one place that knows everyone
-//! 10. [`client`] (speaks to a hub), [`demo`], [`cli`]
+//! 6. [`turns`] (what wakes an agent), [`router`] (whom it wakes)
+//! 7. [`pipeline`] (what the next two share), [`delivery`] (what happens after the row and the hold), [`admission`] (what happens before)
+//! 8. [`receiving`] (the way in), [`tasks`], [`heartbeat`]; [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers read)
+//! 9. [`intake`] (the endpoints)
+//! 10. [`hub`], which builds all of it and is the one place that knows everyone
+//! 11. [`client`] (speaks to a hub), [`demo`], [`cli`]
 #![forbid(unsafe_code)]
 // They panic when the reader has left: see `printing`.
 #![cfg_attr(not(test), deny(clippy::print_stdout, clippy::print_stderr))]

@@ -8,7 +8,7 @@ use crate::{
     channels::registry::kind,
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
     files::Sources,
-    heartbeat::{Plan, target::Goal},
+    heartbeat::{Plan, goal::Goal},
     message::{attachment_spec::MOST, call::MAX_TEXT, target::HUB},
     router::Routing,
     settings::is_name,

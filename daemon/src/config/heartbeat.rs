@@ -10,8 +10,8 @@ use crate::{
     channels::registry::NAMES,
     heartbeat::{
         Plan,
+        goal::Goal,
         schedule::Hours,
-        target::Goal,
         words::{Override, Shows, Visibility},
     },
     message::target::{Destination, channel_of},

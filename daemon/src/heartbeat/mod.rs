@@ -7,7 +7,8 @@
 //!
 //! - [`schedule`]: when the next one is due, and when none is;
 //! - [`beat`]: one look, by the facts of [`guards`], and the turn that it opens;
-//! - [`target`]: to whom its text goes, and whether that is possible now;
+//! - [`runner`]: looks when the time has come;
+//! - [`goal`], [`target`]: to whom its text goes, and whether that is possible now;
 //! - [`words`]: what its text says once the tokens are off, and whether it is shown;
 //! - [`deliver`]: how the text goes there;
 //! - [`state`]: what the database remembers of each agent's heartbeat;
@@ -18,8 +19,10 @@
 
 pub mod beat;
 pub mod deliver;
+pub mod goal;
 pub mod guards;
 pub mod list;
+pub mod runner;
 pub mod schedule;
 pub mod state;
 pub mod target;
@@ -30,13 +33,8 @@ mod tests;
 
 use std::{collections::BTreeMap, fmt, path::PathBuf, sync::Arc, time::Duration};
 
-use tokio::time::sleep;
-
-use self::{schedule::Hours, target::Goal, words::Visibility};
-use crate::{
-    pipeline::current::Current,
-    store::{StoreError, now_ms},
-};
+use self::{goal::Goal, schedule::Hours, words::Visibility};
+use crate::store::now_ms;
 
 /// The session of an agent's heartbeats: theirs alone, so that nothing that a stranger wrote is read in one.
 pub const SESSION: &str = "hub/heartbeat";
@@ -47,8 +45,6 @@ pub const MAX_FAILURES: u32 = 3;
 
 /// The longest sleep between two looks at the clock: a board that was suspended, or whose time was set, is not late by more.
 const LONGEST_SLEEP: Duration = Duration::from_mins(1);
-/// How long a hub that has started waits before the first look: programs that take turns come back meanwhile.
-const STARTING: Duration = Duration::from_secs(10);
 /// Between two looks if nobody has a heartbeat. A reload wakes at once.
 const IDLE: Duration = Duration::from_hours(1);
 
@@ -122,33 +118,7 @@ impl Heartbeats {
         self.clock.now()
     }
 
-    fn agents(&self) -> impl Iterator<Item = (&str, &Plan)> {
+    pub(super) fn agents(&self) -> impl Iterator<Item = (&str, &Plan)> {
         self.plans.iter().map(|(agent, plan)| (agent.as_str(), plan))
     }
-}
-
-/// Wakes agents for as long as the hub runs. A reload of the configuration lets those go on that failures have stopped.
-pub async fn run(current: Current) {
-    let mut replaced = current.replacements();
-    sleep(STARTING).await;
-    loop {
-        let pipeline = replaced.borrow_and_update().clone();
-        let wait = pipeline.look_at_heartbeats().await.unwrap_or_else(|error| {
-            tracing::error!(%error, "cannot look after heartbeats");
-            LONGEST_SLEEP
-        });
-        tokio::select! {
-            () = sleep(wait) => {}
-            // The sender lives as long as `current`.
-            _ = replaced.changed() => {
-                if let Err(error) = resume(&current).await {
-                    tracing::error!(%error, "cannot let heartbeats go on");
-                }
-            }
-        }
-    }
-}
-
-async fn resume(current: &Current) -> Result<(), StoreError> {
-    current.pipeline().outbox().store().write(state::resume).await
 }

@@ -5,6 +5,7 @@ use std::fmt;
 
 use rusqlite::{Connection, params};
 
+use super::goal::Goal;
 use crate::{
     channels::account::NoAccount,
     message::target::Target,
@@ -17,22 +18,6 @@ use crate::{
 
 /// How many conversations back an owner is looked for.
 const MAX_LOOKED_AT: u32 = 500;
-
-/// To whom the text of heartbeats goes, as it is configured.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Goal {
-    /// To nobody: the agent does what it does by its tools.
-    Nobody,
-    /// The direct conversation in which an owner last wrote to the agent.
-    Last,
-    /// This target, with its channel.
-    Target {
-        /// `channel:address`, maybe with a thread, as it is written.
-        to: String,
-        /// The channel.
-        channel: String,
-    },
-}
 
 /// Somebody whom a heartbeat's text is for.
 #[derive(Debug, Clone, PartialEq, Eq)]

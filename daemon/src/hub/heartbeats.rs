@@ -6,7 +6,7 @@ use super::HubError;
 use crate::{
     channels::account::Accounts,
     config::Config,
-    heartbeat::{Heartbeats, System, target::Goal},
+    heartbeat::{Heartbeats, System, goal::Goal},
 };
 
 /// Those that are on. A fixed target has an account to speak from, so that one that has none is told at the start, and not at night.

@@ -86,7 +86,7 @@ impl Hub {
         let telling = tokio::spawn(current.clone().tell_hooks());
         let turns = tokio::spawn(current.pipeline().keep_turns());
         let tasks = tokio::spawn(tasks::runner::run(current.clone()));
-        let heart = tokio::spawn(heartbeat::run(current.clone()));
+        let heart = tokio::spawn(heartbeat::runner::run(current.clone()));
         let cards = tokio::spawn(current.clone().keep_cards());
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 

@@ -2,6 +2,7 @@
 //! and [`delivery`] are the stages; they share this and know each other one way only: admission may call delivery.
 //!
 //! - [`current`]: the pipeline with the configuration that holds now;
+//! - [`gate_attempts`]: on which events hooks failed;
 //! - [`identities`]: whose address it is;
 //! - [`permission`]: whether an accepted message may still go;
 //! - [`rate_limiter`]: how fast requests leave;
@@ -14,6 +15,7 @@
 
 pub mod address_book;
 pub mod current;
+pub mod gate_attempts;
 pub mod identities;
 pub mod permission;
 pub mod rate_limiter;
@@ -40,11 +42,11 @@ use crate::{
     },
     outbox::Outbox,
     policy::{Allowlist, Rights, rate::Rates},
-    receiving::gates::Attempts,
     router::Routing,
     turns::wake::Wake,
 };
 use address_book::AddressBook;
+use gate_attempts::GateAttempts;
 use identities::Identities;
 use rate_limiter::RateLimiter;
 use readiness::Readiness;
@@ -91,7 +93,7 @@ pub struct Shared {
     /// Tells whoever puts requests for access on cards.
     pub asking: Wake,
     /// On which received events hooks have failed.
-    pub attempts: Arc<Attempts>,
+    pub attempts: Arc<GateAttempts>,
 }
 
 /// After a failure of the database, before trying again.

@@ -4,12 +4,9 @@
 //! `inbound_scope` if that let it pass; `inbound_request` where no agent is. Each but the first can only take something back of what
 //! the hub's own rules say ([`crate::router::gates`]). A hook that fails or is late lets nothing through: the whole batch is left
 //! with whoever hands it over, nothing is acknowledged, and it is asked again when it comes again. An event on which hooks failed
-//! [`MAX_ATTEMPTS`] times goes no further, and is counted: what comes behind it must not wait for ever.
+//! [`MAX_ATTEMPTS`](crate::pipeline::gate_attempts::MAX_ATTEMPTS) times goes no further, and is counted: what comes behind it must not wait for ever.
 
-use std::{
-    collections::{BTreeSet, HashMap},
-    sync::{Mutex, PoisonError},
-};
+use std::collections::BTreeSet;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -32,37 +29,8 @@ use crate::{
     store::{StoreError, now_ms},
 };
 
-/// How often hooks are asked about an event on which they fail.
-pub const MAX_ATTEMPTS: u32 = 10;
-/// Events that are remembered as failed, at most: one of each account comes again and again.
-const MAX_REMEMBERED: usize = 1_000;
 /// The member that holds the hub's name of an event.
 const EVENT_ID: &str = "GATEPOST_EVENT_ID";
-
-/// On which events hooks have failed, and how often.
-#[derive(Debug, Default)]
-pub struct Attempts(Mutex<HashMap<[u8; 32], u32>>);
-
-impl Attempts {
-    /// Hooks failed on an event; whether it has another try.
-    fn failed(&self, key: [u8; 32]) -> bool {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= MAX_REMEMBERED && !all.contains_key(&key) {
-            all.clear();
-        }
-        let count = all.entry(key).or_default();
-        *count += 1;
-        let again = *count < MAX_ATTEMPTS;
-        if !again {
-            all.remove(&key);
-        }
-        again
-    }
-
-    fn done(&self, key: &[u8; 32]) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(key);
-    }
-}
 
 /// What an `inbound_sender` hook says.
 #[derive(Debug, PartialEq, Eq, Deserialize)]
@@ -317,22 +285,5 @@ mod tests {
         for garbage in ["", "true", "{\"action\": \"allow\"}", "{\"action\": \"drop\"}"] {
             assert!(matches!(Passes::read(garbage.as_bytes()), Err(HookError::Garbage(_))), "{garbage}");
         }
-    }
-
-    #[test]
-    fn an_event_has_so_many_tries_and_no_more_are_remembered_than_fit() {
-        let attempts = Attempts::default();
-        for _ in 1..MAX_ATTEMPTS {
-            assert!(attempts.failed([1; 32]));
-        }
-        assert!(!attempts.failed([1; 32]));
-        assert!(attempts.failed([1; 32]), "it is forgotten with its end");
-        attempts.done(&[1; 32]);
-        for n in 0..2_000_u32 {
-            let mut key = [0; 32];
-            key[..4].copy_from_slice(&n.to_be_bytes());
-            attempts.failed(key);
-        }
-        assert!(attempts.0.lock().unwrap().len() <= MAX_REMEMBERED);
     }
 }

@@ -25,8 +25,8 @@ use super::{
     Clock, Heartbeats, Plan,
     beat::Beat,
     deliver::Delivery,
+    goal::Goal,
     schedule::Hours,
-    target::Goal,
     words::{Shows, Visibility},
 };
 use crate::{

@@ -32,7 +32,7 @@ use crate::{
 #[into_params(parameter_in = Query)]
 pub(super) struct Wanted {
     /// For how many seconds to wait for a turn, if none is there; for an agent.
-    #[param(maximum = 300)]
+    #[param(maximum = 600)]
     wait: Option<u64>,
     /// Only this agent's; for the operator.
     agent: Option<String>,

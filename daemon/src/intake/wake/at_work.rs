@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep},
 };
 
-use super::{Outcome, Waker, Way, backoff::Backoff, runner::Stop};
+use super::{Outcome, Waker, Way, backoff::Backoff, stop::Stop};
 use crate::{
     agents::{Caller, Role},
     intake::tool::Tools,

@@ -4,6 +4,7 @@
 //! is given out again and what was sent already is one mechanism for all. A target that is away loses no turn: what nobody has begun
 //! is put back without an attempt spent, and the next call waits, longer each time.
 //!
+//! - [`stop`]: how that ends;
 //! - [`runner`]: the turns of one agent, some at once;
 //! - [`at_work`]: one turn, from its lease to its end;
 //! - [`backoff`]: when a target that failed is called again;
@@ -15,6 +16,7 @@ mod backoff;
 pub mod command;
 pub mod openai;
 mod runner;
+mod stop;
 pub mod url;
 mod words;
 
@@ -27,7 +29,7 @@ use std::{
 use serde_json::Value;
 use tokio::{sync::watch, task::JoinHandle, time::timeout};
 
-use self::{command::Command, openai::Model, runner::Stop, url::Service};
+use self::{command::Command, openai::Model, stop::Stop, url::Service};
 use crate::{message::call::MAX_TEXT, pipeline::current::Current};
 
 /// How long the turns under way may take to be given back when the hub stops.

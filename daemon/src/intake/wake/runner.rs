@@ -8,7 +8,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until},
 };
 
-use super::{Waker, at_work, backoff::Backoff};
+use super::{Waker, at_work, backoff::Backoff, stop::Stop};
 use crate::{
     pipeline::{RECOVER, current::Current},
     turns::items::TurnView,
@@ -16,17 +16,6 @@ use crate::{
 
 /// How long one look for a turn waits.
 const WAIT: Duration = Duration::from_mins(1);
-
-/// Whether a runner is to end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Stop {
-    /// It is not.
-    No,
-    /// It takes no more turns.
-    Later,
-    /// It gives back those that it has.
-    Now,
-}
 
 /// Brings the agent its turns until it is to stop.
 pub(super) async fn run(current: Current, waker: Arc<Waker>, mut stop: watch::Receiver<Stop>) {

@@ -5,7 +5,7 @@
 
 use mail_parser::{HeaderName, Message};
 
-use super::{mail::is_message_id, trust};
+use super::{message_id::is_message_id, trust};
 use crate::channels::{
     PartKey,
     kit::mailbox,

@@ -29,7 +29,7 @@ use tokio::{
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::trouble::Trouble;
+use super::trouble::{TooMuch, Trouble};
 use crate::channels::email::submission::{LineByLine, Security};
 
 /// What a server must prove: its name, under the system's authorities or one of the person's own (PEM).
@@ -135,11 +135,6 @@ impl AsyncRead for Bounded {
         Poll::Ready(Ok(()))
     }
 }
-
-/// More came than was asked for.
-#[derive(Debug, thiserror::Error)]
-#[error("it says more than it was asked for")]
-pub(super) struct TooMuch;
 
 impl AsyncWrite for Bounded {
     fn poll_write(

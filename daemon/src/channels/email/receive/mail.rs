@@ -8,12 +8,12 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     author::{Owner, author},
+    message_id::is_message_id,
     words,
 };
 use crate::{
     channels::{
         PartKey,
-        email::request::message_ids,
         received::{
             AuthorKind, Conversation, DropReason, Dropped, Event, MAX_FILES, Received, ReplyTo, Words,
         },
@@ -123,11 +123,6 @@ fn ids(value: &HeaderValue<'_>) -> Vec<String> {
 
 fn bracketed(id: &str) -> Option<String> {
     Some(format!("<{id}>")).filter(|id| is_message_id(id))
-}
-
-/// Whether a mail can be answered by this Message-ID, in angle brackets.
-pub(super) fn is_message_id(id: &str) -> bool {
-    id.len() <= MAX_ADDRESS && !id.contains(' ') && message_ids("", id).is_ok()
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@ mod connection;
 mod folder;
 mod html;
 mod mail;
+mod message_id;
 #[cfg(test)]
 mod mock;
 mod position;

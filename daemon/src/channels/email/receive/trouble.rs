@@ -4,7 +4,6 @@ use std::{error::Error as _, io, time::Duration};
 
 use async_imap::error::Error;
 
-use super::connection::TooMuch;
 use crate::{
     cause::{found, innermost},
     channels::{
@@ -12,6 +11,11 @@ use crate::{
         hub_handle::Unavailable,
     },
 };
+
+/// More came than was asked for.
+#[derive(Debug, thiserror::Error)]
+#[error("it says more than it was asked for")]
+pub(super) struct TooMuch;
 
 /// Why.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

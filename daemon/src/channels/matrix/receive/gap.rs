@@ -4,8 +4,8 @@
 //! position (<https://spec.matrix.org/v1.18/client-server-api/#syncing>), and handed over in their order. That is at most some
 //! thousand lines: of a room that went on for weeks without the account, the oldest are left out, and the log says so.
 
-use super::{event::RoomEvent, questions::Trouble, session::Session};
-use crate::channels::received::Dropped;
+use super::{event::RoomEvent, questions::Trouble};
+use crate::channels::{matrix::client::Client, received::Dropped};
 
 /// How many lines are read at most.
 const MAX_EVENTS: usize = 5_000;
@@ -21,9 +21,19 @@ pub(super) struct Gap {
     pub(super) state: Vec<RoomEvent>,
 }
 
+/// Who reads it.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'a> {
+    pub(super) client: &'a Client,
+    /// The account, for the log.
+    pub(super) account: &'a str,
+    /// The account's own id.
+    pub(super) me: &'a str,
+}
+
 /// Reads it; nothing where the homeserver does not show it. What was written before the account came into the room is not asked for.
 pub(super) async fn before(
-    session: &Session<'_>,
+    reader: Reader<'_>,
     room: &str,
     mut from: String,
     since: &str,
@@ -31,8 +41,8 @@ pub(super) async fn before(
 ) -> Result<Option<Gap>, Trouble> {
     let mut gap = Gap::default();
     for _ in 0..MAX_PAGES {
-        let Some(page) = session.client.page(room, &from, since).await? else { return Ok(None) };
-        let joined = page.events.iter().flatten().any(|event| event.brings(&session.me, there));
+        let Some(page) = reader.client.page(room, &from, since).await? else { return Ok(None) };
+        let joined = page.events.iter().flatten().any(|event| event.brings(reader.me, there));
         let over = page.events.is_empty() || joined;
         gap.events.extend(page.events);
         gap.state.extend(page.state);
@@ -45,7 +55,7 @@ pub(super) async fn before(
             }
         }
     }
-    let account = &session.receiving.account;
+    let account = reader.account;
     tracing::warn!(
         account,
         room,

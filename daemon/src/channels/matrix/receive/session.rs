@@ -9,6 +9,7 @@ use super::{
     Receiving,
     answer::{Invitation, RoomAnswer, SyncAnswer},
     event::{RoomEvent, dropped},
+    gap::{self, Reader},
     known::{Fact, Known},
     questions::{LINES, Trouble},
     read::{Place, Read, before_joining, invited},
@@ -175,7 +176,8 @@ impl<'a> Session<'a> {
     /// Puts before a timeline what it left out, back to the position.
     async fn fill(&self, room: &mut RoomAnswer, there: bool, batch: &mut Batch) -> Result<(), Trouble> {
         let Some(from) = room.prev_batch.clone() else { return Ok(()) };
-        let filled = super::gap::before(self, &room.id, from, &self.since, there).await;
+        let reader = Reader { client: self.client, account: &self.receiving.account, me: &self.me };
+        let filled = gap::before(reader, &room.id, from, &self.since, there).await;
         let gap = match filled {
             Err(Trouble::Broken(_) | Trouble::TooLong) if self.failures >= PATIENCE => None,
             filled => filled?,

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use super::update::{Read, Update};
+use super::read::{Read, Update};
 use crate::channels::received::{Event, Received, Words};
 
 /// Moves what the messages of an album say to its first. They keep their places, by which the account counts how far it has read.

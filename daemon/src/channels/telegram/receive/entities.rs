@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use serde_json::Value;
 
-use super::update::Me;
+use super::read::Me;
 
 /// Entities of one text that are looked at. Telegram's servers mark a hundred at most.
 const MOST: usize = 200;

@@ -10,9 +10,10 @@ use super::{
     album, files,
     place::{self, Place},
     polls::{self, Polls},
+    read::{Me, Read, Update},
     requests::{Asked, Trouble},
     standing::Standing,
-    update::{self, Me, Read, Update},
+    update,
 };
 use crate::{
     channels::{

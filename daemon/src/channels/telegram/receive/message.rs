@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::{
-    update::{Me, Update, author, conversation, number, time},
+    read::{Me, Update, author, conversation, number, time},
     words,
 };
 use crate::channels::received::{Conversation, DropReason, Event, Received};

@@ -4,6 +4,7 @@
 //! is ever sent: a kill at any instruction repeats updates, which their keys tell, and loses none. Nothing that an update has in
 //! it stops the account: what cannot be read is counted and passed by.
 //!
+//! - `read`: what an update becomes, and what all kinds of them have;
 //! - `update`: one update, read without asking anybody; its parts are `message`, `words` and `entities`;
 //! - `album`: pictures that were sent together become one message;
 //! - `polls`: in which conversation a poll stands, which its answers do not tell;
@@ -19,6 +20,7 @@ mod listen;
 mod message;
 mod place;
 pub(super) mod polls;
+mod read;
 mod requests;
 mod standing;
 #[cfg(test)]
@@ -29,7 +31,7 @@ mod words;
 use serde_json::Value;
 
 pub(super) use self::listen::{Listener, Tempo};
-pub use self::update::Me;
+pub use self::read::Me;
 use super::super::{
     kit::http::Answer,
     received::{Dropped, Received},

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use reqwest::{Response, Url};
 use serde_json::{Value, json};
 
-use super::update::{ALLOWED, Me};
+use super::{read::Me, update::ALLOWED};
 use crate::{
     cause::innermost,
     channels::{

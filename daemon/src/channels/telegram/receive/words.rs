@@ -5,7 +5,7 @@ use serde_json::Value;
 use super::{
     entities,
     files::{LARGEST, Sent},
-    update::{Me, number},
+    read::{Me, number},
 };
 use crate::channels::received::{MAX_TEXT_CHARS, ReplyTo, Words};
 

@@ -9,7 +9,8 @@ use crate::channels::{
     telegram::receive::{
         self,
         polls::Polls,
-        update::{self, Me, Update},
+        read::{Me, Update},
+        update,
     },
 };
 
