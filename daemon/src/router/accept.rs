@@ -7,7 +7,8 @@ use sha2::{Digest as _, Sha256};
 use super::{
     Queueing, Route, Routing, UnknownSenders,
     gates::{Gates, Said, Sender, Unwired},
-    rules::{Situation, Verdict, Why, judge},
+    rules::judge,
+    situation::{Situation, Verdict, Why},
 };
 use crate::{
     audit::{self, Entry, Event as AuditEvent},

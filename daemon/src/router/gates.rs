@@ -11,7 +11,7 @@ use rusqlite::Connection;
 
 use super::{
     Route, Senders, UnknownSenders,
-    rules::{Situation, Why},
+    situation::{Situation, Why},
 };
 use crate::{
     channels::received::Author,

@@ -2,7 +2,7 @@
 //! who wrote, and then for each agent by itself the access gate, the scope gate, and whether it engages.
 //!
 //! - [`gates`]: the four gates, and what the hub itself says at each;
-//! - [`rules`]: the judgement, pure;
+//! - [`situation`]: what is judged, and what may come of it; [`rules`]: the judgement, pure;
 //! - [`positions`]: how far each account has read;
 //! - [`accept`]: what comes of it on disk, in one transaction.
 
@@ -10,6 +10,7 @@ pub mod accept;
 pub mod gates;
 pub mod positions;
 pub mod rules;
+pub mod situation;
 #[cfg(test)]
 mod tests;
 

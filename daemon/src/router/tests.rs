@@ -3,7 +3,7 @@ use rusqlite::params;
 use super::{
     accept::{MAX_AGE_MS, NotWritten, Outcome, Receiving, accept},
     gates::Said,
-    rules::Why,
+    situation::Why,
     *,
 };
 use crate::{

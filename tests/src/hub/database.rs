@@ -150,7 +150,7 @@ pub fn parts(db: &Connection, id: &str) -> Result<Vec<Part>> {
 /// # Errors
 /// SQLite's; there is none.
 pub fn approval(db: &Connection, id: &str) -> Result<Approval> {
-    let sql = "SELECT request, document, verdict, device, counter, session, signature
+    let sql = "SELECT request, document, verdict, device, counter, approvals.session, signature
                FROM approvals JOIN messages ON seq = message WHERE id = ?";
     Ok(db.query_row(sql, [id], |row| {
         let decided: Option<[u8; 64]> = row.get(6)?;
