@@ -96,7 +96,7 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
 }
 
 async fn answer(client: &Client, code: &str, allow: bool, json: bool) -> Result<(), Failed> {
-    let path = format!("/v1/people/requests/{}", segment(code)?);
+    let path = format!("/v1/people/requests/{}", segment(code, "a request's code")?);
     let body = Some(json!({"allow": allow}));
     let answered = client.call(Method::POST, &path, Request { body, ..Request::default() }).await?;
     let subject = visible(text(&answered["request"], "subject"));

@@ -173,13 +173,13 @@ fn print_receipt(receipt: &Value, json: bool) -> Result<(), PrintError> {
 }
 
 fn path(id: &str, end: &str) -> Result<String, Failed> {
-    Ok(format!("/v1/messages/{}{end}", segment(id)?))
+    Ok(format!("/v1/messages/{}{end}", segment(id, "a message's id")?))
 }
 
-/// An id of the hub's as it stands in a path.
-pub(super) fn segment(id: &str) -> Result<&str, Failed> {
+/// An id of the hub's as it stands in a path; `what` it is to be.
+pub(super) fn segment<'a>(id: &'a str, what: &str) -> Result<&'a str, Failed> {
     let is_one = !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric());
-    is_one.then_some(id).ok_or_else(|| Failed::Usage(format!("{id:?} is not an id")))
+    is_one.then_some(id).ok_or_else(|| Failed::Usage(format!("{id:?} is not {what}")))
 }
 
 fn list(messages: &[Value]) -> String {

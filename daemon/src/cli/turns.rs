@@ -98,7 +98,7 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
 }
 
 fn path(id: &str, what: &str) -> Result<String, Failed> {
-    Ok(format!("/v1/turns/{}{what}", segment(id)?))
+    Ok(format!("/v1/turns/{}{what}", segment(id, "a turn's id")?))
 }
 
 fn list(turns: &[Value]) -> String {
