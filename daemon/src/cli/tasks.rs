@@ -55,7 +55,7 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             }
         }
         Command::Cancel { id, json } => {
-            let path = format!("/v1/tasks/{}/cancel", segment(&id)?);
+            let path = format!("/v1/tasks/{}/cancel", segment(&id, "a task's id")?);
             let answer = client.call(Method::POST, &path, Request::default()).await?;
             match json {
                 true => print_result!("{answer}")?,
