@@ -560,7 +560,8 @@ async fn a_query_key_that_a_call_does_not_know_is_refused_by_every_call() -> Res
                 .collect();
             let at = format!("{}?limt=5", path.replace(['{', '}'], "").replace("/which", "/nobody"));
             let headers = [("gatepost-as-operator", "true"), ("content-type", "application/json")];
-            let role = if path == "/v1/reply" { &endpoint.engineer } else { &endpoint.operator };
+            let is_agents = path == "/v1/reply" || path.ends_with("/more") || path.ends_with("/end");
+            let role = if is_agents { &endpoint.engineer } else { &endpoint.operator };
             let answer = role.raw(&method.to_uppercase(), &at, &headers, b"{}")?;
             ensure!(answer.status == 400 && answer.body["reason"] == "query", "{method} {at}: {answer:?}");
             ensure!(text(&answer.body, "error").contains("\"limt\""), "{method} {at}: {answer:?}");

@@ -328,7 +328,9 @@ fn a_model_is_given_words_as_data_calls_tools_in_its_turn_and_answers() -> Resul
         .iter()
         .map(|tool| text(&tool["function"], "name"))
         .collect();
-    ensure!(offered == ["message", "send_message", "receipt", "cancel", "inbox", "guide"], "{offered:?}");
+    let tools = ["message", "send_message", "receipt", "cancel", "inbox", "guide"];
+    let tasks = ["schedule_task", "cancel_task", "list_tasks"];
+    ensure!(offered == [&tools[..], &tasks[..]].concat(), "{offered:?}");
     let said: Value = serde_json::from_str(text(&first["messages"][1], "content"))?;
     ensure!(said["text"] == HOSTILE && said["sender"]["scope"] == "known", "{said}");
     for request in &heard {

@@ -54,7 +54,7 @@ pub(super) fn listed(limit: Option<u32>) -> Result<u32, Refusal> {
 }
 
 /// A parameter's value, or what it is where it is left out.
-fn bounded<N: Copy + PartialOrd + Display>(
+pub(super) fn bounded<N: Copy + PartialOrd + Display>(
     name: &str,
     given: Option<N>,
     left_out: N,

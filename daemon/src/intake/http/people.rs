@@ -174,7 +174,7 @@ pub(super) async fn grant(State(endpoint): State<Endpoint>, request: Request) ->
 #[derive(Debug, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct OfSession {
-    /// Whose; the operator has to name it.
+    /// Whose; the operator may ask for anybody's.
     agent: Option<String>,
     /// The session.
     session: String,
@@ -205,16 +205,13 @@ pub(super) async fn lines(State(endpoint): State<Endpoint>, request: Request) ->
         .serve(&[Role::Agent, Role::Operator], request, async |caller, request| {
             let wanted: OfSession = query::read(&request)?;
             let limit = listed(wanted.limit)?;
-            let agent = match (wanted.agent, caller.role) {
-                (Some(agent), Role::Operator) => agent,
-                (None, Role::Operator) => {
-                    return Err(Refusal::input("whose session is not said", "give agent"));
-                }
-                (Some(agent), _) if agent != caller.name => {
+            let agent = match wanted.agent {
+                Some(agent) if caller.role == Role::Operator || agent == caller.name => agent,
+                Some(_) => {
                     let hint = "leave agent out, for your own";
                     return Err(Refusal::new(Code::Forbidden, "this is another agent's session", hint));
                 }
-                _ => caller.name.clone(),
+                None => caller.agent().to_owned(),
             };
             let pipeline = endpoint.pipeline();
             let store = pipeline.outbox().store();

@@ -7,7 +7,7 @@ use axum::{
 };
 use serde_json::Value;
 
-use super::Endpoint;
+use super::{Endpoint, problem::Refused};
 use crate::{
     agents::Role,
     intake::reply::{Outcome, Turn},
@@ -18,7 +18,11 @@ use crate::{
     post,
     path = "/v1/reply",
     request_body = Turn,
-    responses((status = OK, body = Outcome, description = "What became of each message of it.")),
+    responses(
+        (status = OK, body = Outcome, description = "What became of each message of it."),
+        Refused<404>,
+        Refused<409>,
+    ),
 )]
 pub(super) async fn take(State(endpoint): State<Endpoint>, request: Request) -> Response {
     endpoint

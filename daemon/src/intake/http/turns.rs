@@ -10,7 +10,12 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Endpoint, caller, messages::listed, problem::Refused, query};
+use super::{
+    Endpoint, caller,
+    messages::{bounded, listed},
+    problem::Refused,
+    query,
+};
 use crate::{
     agents::{Caller, Role},
     intake::{
@@ -50,6 +55,7 @@ struct Next {
     /// Always true.
     ok: bool,
     /// The turn; null if none came in time.
+    #[schema(required = true)]
     turn: Option<TurnView>,
 }
 
@@ -85,13 +91,13 @@ pub(super) async fn next(State(endpoint): State<Endpoint>, request: Request) -> 
     endpoint
         .serve(&[Role::Agent, Role::Operator], request, async |caller, request| {
             let wanted: Wanted = query::read(&request)?;
+            let wait = bounded("wait", wanted.wait, 0, LONGEST_WAIT).map(Duration::from_secs)?;
             if caller.role == Role::Operator {
                 let limit = listed(wanted.limit)?;
                 let filter = Filter { agent: wanted.agent, state: wanted.state, limit };
                 let turns = endpoint.pipeline().turns(filter).await.map_err(broken)?;
                 return Ok(Json(Turns::Listed(Listed { ok: true, turns })).into_response());
             }
-            let wait = Duration::from_secs(wanted.wait.unwrap_or(0).min(LONGEST_WAIT));
             let turn = endpoint.pipeline().next_turn(&caller.name, wait).await.map_err(broken)?;
             Ok(Json(Turns::Next(Box::new(Next { ok: true, turn }))).into_response())
         })
