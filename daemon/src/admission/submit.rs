@@ -334,17 +334,16 @@ impl Pipeline {
         Ok(origin)
     }
 
-    /// Keeps the turn that a call belongs to: whoever calls is at work. Written down if a fifth of it is gone.
+    /// Keeps the turn that a call belongs to: whoever calls is at work. Written down only if it is time to prolong its lease.
     async fn keep_turn(&self, turn: &str) -> Result<(), StoreError> {
         let store = self.outbox().store();
         let until = store.look(|db| lease::until(db, turn))?;
-        let now = now_ms();
-        let lease_ms = self.0.routing.lease_ms;
-        if until.is_none_or(|until| until > now + lease_ms - lease_ms / 5) {
+        let next = self.0.routing.lease_until(now_ms());
+        if until.is_none_or(|until| next - until < self.0.routing.renewal_ms()) {
             return Ok(());
         }
         let turn = turn.to_owned();
-        store.write(move |tx| lease::renew(tx, &turn, now + lease_ms)).await
+        store.write(move |tx| lease::renew(tx, &turn, next)).await
     }
 
     pub(super) async fn origin_of(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {

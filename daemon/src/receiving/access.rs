@@ -81,7 +81,7 @@ impl Pipeline {
         request: &Request,
         now: i64,
     ) -> Result<bool, StoreError> {
-        match self.receiving(&request.channel, Some(&request.account), None, None) {
+        match self.receiving(&request.channel, Some(&request.account), None) {
             Ok(at) => release(tx, request, &at, &self.0.routing, now),
             // An account that is gone from the configuration wakes nobody.
             Err(_) => {

@@ -210,7 +210,7 @@ impl Pipeline {
         let routing = &self.0.routing;
         self.outbox().store().look(|db| {
             let sender = sender_of(db, at, received, user, routing)?;
-            let wired = wirings(db, routing, at, &place_of(at, received))?;
+            let wired = wirings(db, routing, &place_of(at, received))?;
             let unwired = wired.is_empty();
             let mut agents: BTreeSet<String> = wired.into_iter().map(|route| route.agent).collect();
             if unwired && may_call(received) {

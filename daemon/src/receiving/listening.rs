@@ -38,7 +38,6 @@ const MAX_FRESH_FILES: usize = 64;
 /// The hub, as one account sees it.
 struct Behind {
     current: Current,
-    outbox: Outbox,
     channel: String,
     account: String,
     /// Files that are kept until the batch that names them is written down.
@@ -92,7 +91,6 @@ impl Listening {
             self.listeners.entry(key).or_insert_with(|| {
                 let behind = Behind {
                     current: self.current.clone(),
-                    outbox: pipeline.0.outbox.clone(),
                     channel: channel.to_owned(),
                     account: account.to_owned(),
                     fresh: Mutex::default(),
@@ -120,6 +118,10 @@ async fn say_goodbye(listeners: &[Listener]) {
 }
 
 impl Behind {
+    fn outbox(&self) -> Outbox {
+        self.current.pipeline().outbox().clone()
+    }
+
     fn account(&self) -> (&str, &str) {
         (&self.channel, &self.account)
     }
@@ -135,7 +137,7 @@ impl HubHandle for Behind {
     async fn newest(&self, action: Action) -> Option<Value> {
         let (channel, account) = (self.channel.clone(), self.account.clone());
         let found = self
-            .outbox
+            .outbox()
             .store()
             .read(move |db| form_submissions::newest_sent(db, (&channel, &account), action.word()))
             .await;
@@ -149,7 +151,7 @@ impl HubHandle for Behind {
     }
 
     async fn request(&self, key: &PartKey) -> Result<Option<Value>, Unavailable> {
-        let found = self.outbox.store().look(|db| form_submissions::request(db, self.account(), &key.0));
+        let found = self.outbox().store().look(|db| form_submissions::request(db, self.account(), &key.0));
         // Of a recording and its words, both of which were planned, the one that goes first.
         let read = |request: String| Some(Envelope::read(&request).ok()?.request);
         Ok(found.map_err(unavailable)?.and_then(read))
@@ -157,17 +159,18 @@ impl HubHandle for Behind {
 
     async fn entered(&self, key: &PartKey, id: &str, entry: Entry) -> Result<Taken, Unavailable> {
         // Of a nearly full disk, what is in the queue needs the rest.
-        let room = self.outbox.store().space().look();
+        let room = self.outbox().store().space().look();
         if !room.accepts() {
             return Err(unavailable(room));
         }
-        let found = self.outbox.store().look(|db| reconcile::message_of(db, &key.0)).map_err(unavailable)?;
+        let found =
+            self.outbox().store().look(|db| reconcile::message_of(db, &key.0)).map_err(unavailable)?;
         // It went in the very moment.
         let seq = found.ok_or(Unavailable)?;
         let (channel, account) = (self.channel.clone(), self.account.clone());
         let (key, id) = (key.0.clone(), format!("{channel}:{account}:{id}"));
         let entered = self
-            .outbox
+            .outbox()
             .change(seq, move |tx| form_submissions::entered(tx, (&channel, &account), &key, &id, &entry))
             .await;
         entered.map_err(unavailable)
@@ -175,7 +178,7 @@ impl HubHandle for Behind {
 
     async fn receive(&self, batch: Batch) -> Result<(), Unavailable> {
         let pipeline = self.current.pipeline();
-        let at = pipeline.receiving(&self.channel, Some(&self.account), None, None);
+        let at = pipeline.receiving(&self.channel, Some(&self.account), None);
         // The account is gone from the configuration in this moment.
         let at = at.map_err(|_| Unavailable)?;
         pipeline.receive(at, batch).await.map_err(|_| Unavailable)?;
@@ -185,7 +188,8 @@ impl HubHandle for Behind {
 
     async fn position(&self, stream: &str) -> Result<Option<String>, Unavailable> {
         let (channel, account, stream) = (self.channel.clone(), self.account.clone(), stream.to_owned());
-        let read = self.outbox.store().read(move |db| positions::get(db, &channel, &account, &stream)).await;
+        let read =
+            self.outbox().store().read(move |db| positions::get(db, &channel, &account, &stream)).await;
         read.map_err(unavailable)
     }
 

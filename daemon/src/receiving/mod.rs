@@ -29,8 +29,7 @@ use crate::{
 };
 
 impl Pipeline {
-    /// An account of the hub's as what it receives is judged: `vouched` by whoever hands it over, for the one `agent` that it is for,
-    /// if there is one.
+    /// An account of the hub's as what it receives is judged: `vouched` by whoever hands it over.
     ///
     /// # Errors
     /// There is no such account.
@@ -39,7 +38,6 @@ impl Pipeline {
         channel: &str,
         account: Option<&str>,
         vouched: Option<Scope>,
-        agent: Option<String>,
     ) -> Result<Receiving, crate::channels::account::NoAccount> {
         let (account, adapter) = self.0.accounts.pick(channel, account)?;
         let can = adapter.capabilities();
@@ -50,7 +48,6 @@ impl Pipeline {
             threads: can.threads,
             unknown,
             vouched,
-            agent,
         })
     }
 

@@ -15,7 +15,7 @@ use crate::{
     },
 };
 
-/// Between two looks at what has run out, however much happens: no lease ends earlier than a minute after it was given.
+/// Between two looks at what has run out, however much happens: no lease is shorter.
 const REST: Duration = Duration::from_secs(1);
 
 impl Pipeline {
@@ -70,7 +70,7 @@ impl Pipeline {
             .store()
             .write(move |tx| {
                 let now = now_ms();
-                match lease::take(tx, &agent, now, now + routing.lease_ms, now.saturating_add(ttl))? {
+                match lease::take(tx, &agent, now, routing.lease_until(now), now.saturating_add(ttl))? {
                     Some(leased) => {
                         let signs = Signs::of(tx, &agent, &leased)?;
                         Ok::<_, StoreError>(Some((view(tx, &leased, &routing.people)?, signs)))
@@ -102,7 +102,7 @@ impl Pipeline {
         self.outbox()
             .store()
             .write(move |tx| {
-                let until = now_ms() + routing.lease_ms;
+                let until = routing.lease_until(now_ms());
                 Ok(match lease::more(tx, &agent, &id, &lease, until)? {
                     Ok(seq) => Ok(view(tx, &Leased { seq, id, lease, context: None }, &routing.people)?),
                     Err(not_held) => Err(not_held),
@@ -185,7 +185,12 @@ impl Pipeline {
         Ok(put)
     }
 
-    /// Keeps a turn of the caller's for another five minutes.
+    /// How long whoever works at a turn may wait before it prolongs its lease.
+    pub fn renew_every(&self) -> Duration {
+        Duration::from_millis(self.0.routing.renewal_ms().unsigned_abs())
+    }
+
+    /// Keeps a turn of the caller's for as long as a lease lasts.
     ///
     /// # Errors
     /// The turn is not the caller's, or the database.
@@ -196,11 +201,12 @@ impl Pipeline {
         lease: &str,
     ) -> Result<Result<(), NotHeld>, StoreError> {
         let [agent, id, lease] = [agent, id, lease].map(str::to_owned);
+        let routing = self.0.routing.clone();
         self.outbox()
             .store()
             .write(move |tx| {
                 Ok(match lease::held(tx, &agent, &id, &lease)? {
-                    Ok(_) => Ok(lease::renew(tx, &id, now_ms())?),
+                    Ok(_) => Ok(lease::renew(tx, &id, routing.lease_until(now_ms()))?),
                     Err(not_held) => Err(not_held),
                 })
             })

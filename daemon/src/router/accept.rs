@@ -51,8 +51,6 @@ pub struct Receiving {
     pub unknown: UnknownSenders,
     /// How far whoever hands it over vouches for all of it; nothing if each author is judged.
     pub vouched: Option<Scope>,
-    /// The only agent that it is for, whom it wakes always; by routes if nothing stands here.
-    pub agent: Option<String>,
 }
 
 /// What became of a batch.
@@ -184,7 +182,7 @@ fn one(
         return Ok(());
     }
     let known = know(tx, at, &mut received, said, routing, now)?;
-    let wirings = wirings(tx, routing, at, &known.place)?;
+    let wirings = wirings(tx, routing, &known.place)?;
     if wirings.iter().any(|route| !said.covers(&route.agent)) {
         return Err(NotWritten::NotAsked);
     }
@@ -224,9 +222,7 @@ pub(crate) fn key_of(at: &Receiving, received: &Received) -> [u8; 32] {
         false => [&received.key, "", ""],
         true => [&received.conversation.address, &received.author.id, &what],
     };
-    for part in
-        [at.channel.as_str(), &at.account, at.agent.as_deref().unwrap_or_default(), kind].iter().chain(&rest)
-    {
+    for part in [at.channel.as_str(), &at.account, kind].iter().chain(&rest) {
         hash.update((part.len() as u64).to_be_bytes());
         hash.update(part);
     }
@@ -355,17 +351,8 @@ fn sent_by(tx: &Transaction<'_>, place: &Place, platform_id: &str) -> Result<Opt
         .optional()?)
 }
 
-/// The wirings of a conversation: by whoever hands it over, by the configuration, or by a person.
-pub(crate) fn wirings(
-    db: &Connection,
-    routing: &Routing,
-    at: &Receiving,
-    place: &Place,
-) -> Result<Vec<Route>, StoreError> {
-    let target = format!("{}:{}", place.channel, place.address);
-    if let Some(agent) = &at.agent {
-        return Ok(vec![Route::handed_to(agent, &target)]);
-    }
+/// The wirings of a conversation: by the configuration, or by a person.
+pub(crate) fn wirings(db: &Connection, routing: &Routing, place: &Place) -> Result<Vec<Route>, StoreError> {
     let routes = routing.wirings(&place.channel, &place.account, &place.address);
     let mut routes: Vec<Route> = routes.into_iter().cloned().collect();
     let granted: Option<String> = db
@@ -376,7 +363,7 @@ pub(crate) fn wirings(
     if let Some(agent) = granted
         && routes.iter().all(|route| route.agent != agent)
     {
-        routes.push(Route::granted(&agent, &target));
+        routes.push(Route::granted(&agent, &format!("{}:{}", place.channel, place.address)));
     }
     Ok(routes)
 }
@@ -681,7 +668,7 @@ fn go_on(
     let known = know(tx, at, received, Said::NOTHING, routing, now)?;
     tx.execute("UPDATE inbound SET request = NULL, scope = ? WHERE seq = ?", params![known.scope, row])?;
     let mut outcome = Outcome::default();
-    for route in wirings(tx, routing, at, &known.place)? {
+    for route in wirings(tx, routing, &known.place)? {
         for_agent(tx, &routing.gates, &route, &known, received, &mut Some(row), now, &mut outcome)?;
     }
     Ok(outcome.woken)

@@ -170,16 +170,6 @@ impl Route {
         }
     }
 
-    /// The wiring of what is handed over for one agent by name: whoever hands it over has decided.
-    pub fn handed_to(agent: &str, conversation: &str) -> Self {
-        Self {
-            engage: Engage::Pattern(None),
-            senders: Senders::All,
-            unknown: Some(UnknownSenders::Public),
-            ..Self::granted(agent, conversation)
-        }
-    }
-
     /// How closely its entries name a conversation: an address before a channel, a channel before any.
     fn fits(&self, channel: &str, account: &str, address: &str) -> Option<u8> {
         if self.account.as_deref().is_some_and(|named| named != account) {
@@ -204,6 +194,16 @@ impl Route {
 }
 
 impl Routing {
+    /// Until when a lease lasts that is given, or prolonged, at `now`, in milliseconds since 1970.
+    pub fn lease_until(&self, now: i64) -> i64 {
+        now.saturating_add(self.lease_ms)
+    }
+
+    /// How much of a lease is gone when whoever works at its turn prolongs it, in milliseconds.
+    pub fn renewal_ms(&self) -> i64 {
+        self.lease_ms / 5
+    }
+
     /// The wirings of a conversation: one of each agent, by the entry that names it most closely.
     pub fn wirings(&self, channel: &str, account: &str, address: &str) -> Vec<&Route> {
         let mut fitting: Vec<(u8, &Route)> = self

@@ -46,7 +46,6 @@ impl Hub {
             threads: true,
             unknown: UnknownSenders::RequestApproval,
             vouched: None,
-            agent: None,
         };
         Self { _directory: directory, store, routing, at }
     }

@@ -534,6 +534,8 @@ CREATE TABLE turns (
     lease TEXT,
     lease_until INTEGER,
     attempts INTEGER NOT NULL DEFAULT 0,
+    -- What was kept to be read along, and was too much.
+    omitted INTEGER NOT NULL DEFAULT 0,
     outcome TEXT,
     at INTEGER NOT NULL,
     ended_at INTEGER

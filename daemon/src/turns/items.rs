@@ -192,6 +192,7 @@ struct Head {
     scope: Scope,
     lease_until: i64,
     attempts: u32,
+    omitted: u32,
     place: Option<Target>,
 }
 
@@ -221,7 +222,7 @@ pub fn view(db: &Connection, leased: &Leased, people: &People) -> Result<TurnVie
         lease_until: Time(head.lease_until),
         tool_result_format: format,
         already_sent: sent(db, &leased.id)?,
-        omitted: 0,
+        omitted: head.omitted,
         conversation,
         items,
     })
@@ -229,7 +230,7 @@ pub fn view(db: &Connection, leased: &Leased, people: &People) -> Result<TurnVie
 
 fn head(db: &Connection, turn: i64) -> Result<Head, StoreError> {
     let sql =
-        "SELECT agent, session, cause, scope, coalesce(lease_until, 0), attempts, channel, address, thread
+        "SELECT agent, session, cause, scope, coalesce(lease_until, 0), attempts, channel, address, thread, omitted
          FROM turns WHERE seq = ?";
     Ok(db.prepare_cached(sql)?.query_row([turn], |row| {
         let channel: Option<String> = row.get(6)?;
@@ -244,6 +245,7 @@ fn head(db: &Connection, turn: i64) -> Result<Head, StoreError> {
             scope: row.get(3)?,
             lease_until: row.get(4)?,
             attempts: row.get(5)?,
+            omitted: row.get(9)?,
             place,
         })
     })?)

@@ -93,8 +93,12 @@ fn take_loose(tx: &Transaction<'_>, agent: &str, session: &str, turn: i64) -> Re
              ORDER BY inbound DESC LIMIT ?4)",
     )?
     .execute(params![agent, session, turn, MAX_LOOSE])?;
-    tx.prepare_cached("DELETE FROM turn_items WHERE agent = ? AND session = ? AND turn IS NULL")?
+    let omitted = tx
+        .prepare_cached("DELETE FROM turn_items WHERE agent = ? AND session = ? AND turn IS NULL")?
         .execute([agent, session])?;
+    if omitted > 0 {
+        tx.execute("UPDATE turns SET omitted = omitted + ? WHERE seq = ?", params![omitted as i64, turn])?;
+    }
     lower(tx, turn)
 }
 

@@ -1,10 +1,12 @@
 use super::{
+    items::view,
     lease::{Expired, Leased, NotHeld, end, expire, give_back, more, next_due, renew, retry, take},
     listing::{Filter, list},
     open::{Opened, Opening, keep, open},
     *,
 };
 use crate::{
+    people::People,
     policy::Scope,
     sessions::place::Place,
     store::{Store, StoreError},
@@ -218,6 +220,11 @@ async fn what_is_kept_for_the_next_turn_is_the_newest() {
         .unwrap();
     turns.write("ann", "now", NOW).await;
     let turn = turns.take(NOW + 1_000).await.unwrap();
+    let told = turns.store.read({
+        let turn = turn.clone();
+        move |db| view(db, &turn, &People::default())
+    });
+    assert_eq!(told.await.unwrap().omitted, 10, "and it is said how many are left out");
     let items = turns.items(turn.seq).await;
     assert_eq!((items.len(), items[0].as_str()), (MAX_LOOSE as usize + 1, "10"));
     let all = turns.store.read(|db| list(db, &Filter { limit: 1, ..Filter::default() })).await.unwrap();

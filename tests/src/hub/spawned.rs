@@ -285,6 +285,15 @@ impl SpawnedHub {
         Ok(self.anybody(Some(token.trim())))
     }
 
+    /// A bridge, which vouches for nobody.
+    ///
+    /// # Errors
+    /// The command line did not make its token.
+    pub fn bridge(&self, name: &str) -> Result<Client> {
+        let token = self.cli(&["agent", "add", name, "--role", "bridge"])?.well()?;
+        Ok(self.anybody(Some(token.trim())))
+    }
+
     /// The agent of this name, with a new token.
     ///
     /// # Errors

@@ -16,3 +16,18 @@ mod tools;
 mod transcript;
 mod turns;
 mod wake;
+
+/// The tools of an agent, in the order in which they are told.
+const TOOLS: [&str; 11] = [
+    "message",
+    "send_message",
+    "reply",
+    "next_turn",
+    "receipt",
+    "cancel",
+    "inbox",
+    "guide",
+    "schedule_task",
+    "cancel_task",
+    "list_tasks",
+];

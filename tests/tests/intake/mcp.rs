@@ -34,23 +34,7 @@ async fn the_protocols_own_client_does_the_main_job_over_http() -> Result<()> {
     let tools = client.step(&json!({"tools": true}))?;
     let names: Vec<&str> =
         tools["tools"].as_array().context("tools")?.iter().map(|t| text(t, "name")).collect();
-    ensure!(
-        names
-            == [
-                "message",
-                "send_message",
-                "reply",
-                "next_turn",
-                "receipt",
-                "cancel",
-                "inbox",
-                "guide",
-                "schedule_task",
-                "cancel_task",
-                "list_tasks"
-            ],
-        "{names:?}"
-    );
+    ensure!(names == crate::TOOLS, "{names:?}");
 
     // Held, told so while it waits, approved, and sent before the call is answered.
     let call = thread::spawn(move || (client.step(&message("**Ready** to deploy.")), client));
@@ -498,23 +482,7 @@ async fn the_inspector_does_the_main_job() -> Result<()> {
     let tools = inspect(&["--method", "tools/list"])?;
     let tools = tools["tools"].as_array().context("tools")?;
     let names: Vec<_> = tools.iter().map(|tool| text(tool, "name")).collect();
-    ensure!(
-        names
-            == [
-                "message",
-                "send_message",
-                "reply",
-                "next_turn",
-                "receipt",
-                "cancel",
-                "inbox",
-                "guide",
-                "schedule_task",
-                "cancel_task",
-                "list_tasks"
-            ],
-        "{names:?}"
-    );
+    ensure!(names == crate::TOOLS, "{names:?}");
     ensure!(tools[0]["inputSchema"]["properties"]["voice"]["properties"]["text"].is_object(), "{}", tools[0]);
 
     let call = ["--method", "tools/call", "--tool-name"];

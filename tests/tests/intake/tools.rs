@@ -46,23 +46,7 @@ async fn a_tool_is_described_for_who_asks() -> Result<()> {
     };
     let engineer = tools(&fixture.agent("engineer").await?)?;
     let names: Vec<&str> = engineer.iter().map(|tool| text(tool, "name")).collect();
-    ensure!(
-        names
-            == [
-                "message",
-                "send_message",
-                "reply",
-                "next_turn",
-                "receipt",
-                "cancel",
-                "inbox",
-                "guide",
-                "schedule_task",
-                "cancel_task",
-                "list_tasks"
-            ],
-        "{names:?}"
-    );
+    ensure!(names == crate::TOOLS, "{names:?}");
     let message = &engineer[0];
     let description = text(message, "description");
     ensure!(description.contains("You may write to: local:team, local:ann."), "{description}");

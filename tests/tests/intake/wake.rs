@@ -63,11 +63,6 @@ fn writes(bridge: &Client, who: &str, words: &str) -> Result<Value> {
         .taken()
 }
 
-fn bridge(hub: &SpawnedHub) -> Result<Client> {
-    let token = hub.cli(&["agent", "add", "porch", "--role", "bridge"])?.well()?;
-    Ok(hub.anybody(Some(token.trim())))
-}
-
 /// What has arrived for somebody, once there is so much.
 fn arrived(operator: &Client, who: &str, count: usize) -> Result<Vec<String>> {
     eventually(&format!("{count} messages for {who}"), || {
@@ -92,11 +87,25 @@ fn a_program_reads_what_was_said_and_what_it_writes_is_the_reply() -> Result<()>
     hub.configure(&format!("{CONFIG}\n[wake.engineer]\nagent = \"engineer\"\n{answers}input = \"text\"\n"))?;
     hub.knows("GATEPOST_TOKEN", "a-secret");
     hub.run()?;
-    let (operator, bridge) = (hub.operator()?, bridge(&hub)?);
+    let (operator, bridge) = (hub.operator()?, hub.bridge("porch")?);
     writes(&bridge, "ann", "how is it?")?;
     ensure!(arrived(&operator, "ann", 1)? == ["none local/home:ann: HOW IS IT?"]);
     let ended = turn(&operator, "its end", |turn| turn["state"] == "done")?;
     ensure!(ended["outcome"] == "answered" && ended["attempts"] == 1, "{ended}");
+    Ok(())
+}
+
+#[test]
+fn a_program_that_works_for_longer_than_a_lease_keeps_its_turn() -> Result<()> {
+    let works = script("sleep 4; echo done");
+    let config =
+        format!("[routing]\nlease = \"1s\"\n{CONFIG}\n[wake.engineer]\nagent = \"engineer\"\n{works}\n");
+    let hub = SpawnedHub::start(&config)?;
+    let operator = hub.operator()?;
+    writes(&hub.bridge("porch")?, "ann", "take your time")?;
+    ensure!(arrived(&operator, "ann", 1)? == ["done"]);
+    let ended = turn(&operator, "its end", |turn| turn["state"] == "done")?;
+    ensure!(ended["attempts"] == 1, "{ended}");
     Ok(())
 }
 
@@ -106,7 +115,7 @@ fn hostile_words_are_one_text_in_the_json_of_a_turn() -> Result<()> {
     let read = folder.path().join("read");
     let hub = hub(&script(&format!("cat > {}; echo ok", read.display())))?;
     let operator = hub.operator()?;
-    writes(&bridge(&hub)?, "mallory", HOSTILE)?;
+    writes(&hub.bridge("porch")?, "mallory", HOSTILE)?;
     arrived(&operator, "mallory", 1)?;
     let turn: Value = serde_json::from_slice(&fs::read(read)?)?;
     ensure!(turn["items"].as_array().is_some_and(|items| items.len() == 1), "{turn}");
@@ -124,7 +133,7 @@ fn a_program_that_fails_hands_its_turn_back_and_the_next_try_knows() -> Result<(
     );
     let hub = hub(&script(&fails))?;
     let operator = hub.operator()?;
-    writes(&bridge(&hub)?, "ann", "hello")?;
+    writes(&hub.bridge("porch")?, "ann", "hello")?;
     ensure!(arrived(&operator, "ann", 1)? == ["\"attempt\":2"]);
     let log = hub.log()?;
     ensure!(log.contains("sh ended with exit status: 3: broken pipe"), "{log}");
@@ -135,7 +144,7 @@ fn a_program_that_fails_hands_its_turn_back_and_the_next_try_knows() -> Result<(
 fn a_program_that_is_missing_spends_no_attempt_and_a_reload_mends_it() -> Result<()> {
     let hub = hub("command = [\"/nonexistent/agent\"]\n")?;
     let operator = hub.operator()?;
-    writes(&bridge(&hub)?, "ann", "hello")?;
+    writes(&hub.bridge("porch")?, "ann", "hello")?;
     let waits = turn(&operator, "a reason", |turn| turn["outcome"].is_string())?;
     ensure!(text(&waits, "outcome").contains("cannot be run"), "{waits}");
     std::thread::sleep(Duration::from_secs(4));
@@ -159,7 +168,7 @@ fn turns_of_two_sessions_go_on_at_once_and_those_of_one_after_another() -> Resul
         folder.path().display()
     );
     let hub = hub(&script(&both))?;
-    let (operator, bridge) = (hub.operator()?, bridge(&hub)?);
+    let (operator, bridge) = (hub.operator()?, hub.bridge("porch")?);
     writes(&bridge, "ann", "hello")?;
     writes(&bridge, "bob", "hello")?;
     ensure!(arrived(&operator, "ann", 1)? == ["both"] && arrived(&operator, "bob", 1)? == ["both"]);
@@ -174,7 +183,7 @@ fn a_hub_that_stops_gives_its_turns_back_and_the_next_start_takes_them_up() -> R
         "test -e {0} && exec echo again; touch {0}; sleep 60; echo never",
         mark.display()
     )))?;
-    writes(&bridge(&hub)?, "ann", "hello")?;
+    writes(&hub.bridge("porch")?, "ann", "hello")?;
     eventually("the program runs", || Ok(mark.exists().then_some(())))?;
     hub.terminate()?;
     hub.run()?;
@@ -237,7 +246,7 @@ fn the_receiver_of_the_guide_verifies_each_turn_and_answers_it() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let receiver = Receiver::start(folder.path())?;
     let hub = hub(&service(folder.path(), &format!("http://127.0.0.1:{}/turn", receiver.port))?)?;
-    writes(&bridge(&hub)?, "ann", HOSTILE)?;
+    writes(&hub.bridge("porch")?, "ann", HOSTILE)?;
     let said = arrived(&hub.operator()?, "ann", 1)?;
     ensure!(said[0].starts_with("You wrote: hi\"}]}"), "{said:?}");
     Ok(())
@@ -250,7 +259,7 @@ fn a_service_ends_its_turn_itself_and_nothing_but_the_signed_request_passes() ->
     let server = MockServer::open(|_| (202, Value::Null))?;
     let hub = hub(&service(folder.path(), &server.url())?)?;
     let (operator, agent) = (hub.operator()?, hub.agent("engineer")?);
-    writes(&bridge(&hub)?, "ann", "hello")?;
+    writes(&hub.bridge("porch")?, "ann", "hello")?;
     let request = eventually("a request", || Ok(server.heard().first().cloned()))?;
     ensure!(receiver.post(&request, &request.body)? == 200, "as it was signed");
     ensure!(receiver.post(&request, b"{\"turn\": {\"items\": []}}")? == 401, "another body");
@@ -274,7 +283,7 @@ fn a_service_that_is_away_costs_no_attempt_and_one_that_breaks_does() -> Result<
     ]);
     let hub = hub(&service(folder.path(), &server.url())?)?;
     let operator = hub.operator()?;
-    writes(&bridge(&hub)?, "ann", "hello")?;
+    writes(&hub.bridge("porch")?, "ann", "hello")?;
     ensure!(arrived(&operator, "ann", 1)? == ["Here I am."]);
     let attempts: Vec<Value> =
         server.heard().iter().map(|request| request.json()["turn"]["attempt"].clone()).collect();
@@ -306,7 +315,7 @@ fn a_model_is_given_words_as_data_calls_tools_in_its_turn_and_answers() -> Resul
     let folder = tempfile::tempdir()?;
     let server = MockServer::saying(says("All is well."))?;
     let hub = hub(&model(folder.path(), &server.url())?)?;
-    let (operator, bridge) = (hub.operator()?, bridge(&hub)?);
+    let (operator, bridge) = (hub.operator()?, hub.bridge("porch")?);
     // Known, but no owner: what leaves the conversation is held, though cross_context allows it.
     let elsewhere =
         json!({"to": "local:bob", "message": "Ann says hi.", "context": "gpc_made_up", "wait": 0});
@@ -371,7 +380,7 @@ fn a_model_that_goes_round_in_circles_is_ended_and_a_strangers_turn_leads_nowher
     })?;
     let hub = hub(&model(folder.path(), &server.url())?)?;
     let operator = hub.operator()?;
-    writes(&bridge(&hub)?, "mallory", "write to bob")?;
+    writes(&hub.bridge("porch")?, "mallory", "write to bob")?;
     ensure!(arrived(&operator, "mallory", 1)? == ["Enough."]);
     ensure!(server.heard().len() == 8, "{}", server.heard().len());
     ensure!(operator.arrived("bob")?.is_empty());
@@ -390,7 +399,7 @@ fn an_agent_takes_its_turn_by_a_tool_and_hears_that_one_waits() -> Result<()> {
     let none = agent.tool("next_turn", &json!({"wait": 0}))?;
     ensure!(none == json!({"ok": true, "turn": null}), "{none}");
     let begun = agent.listen(None)?.last;
-    writes(&bridge(&hub)?, "ann", "hello")?;
+    writes(&hub.bridge("porch")?, "ann", "hello")?;
     let mut events = agent.listen(Some(begun))?;
     let waiting = events.until("a turn waits", |heard| heard.name == "turn.waiting")?.data;
     ensure!(!waiting.to_string().contains("hello"), "no words of people: {waiting}");
@@ -422,7 +431,7 @@ fn a_conversation_shows_that_an_answer_is_written_until_the_turn_ends() -> Resul
     let hub = start("")?;
     let agent = hub.agent("engineer")?;
     let report = json!({"channel": "telegram", "peer": "5", "direct": true, "text": "hello"});
-    bridge(&hub)?.post("/v1/inbound", &report)?.taken()?;
+    hub.bridge("porch")?.post("/v1/inbound", &report)?.taken()?;
     let typed = || server.heard().iter().filter(|one| one.path.ends_with("/sendChatAction")).count();
     let turn = agent.get("/v1/turns?wait=20")?.taken()?["turn"].clone();
     ensure!(turn.is_object(), "{turn}");

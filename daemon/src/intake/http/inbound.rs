@@ -280,7 +280,7 @@ fn no_account(error: impl std::fmt::Display) -> Refusal {
 
 /// Hands a report over as the hub's own accounts hand over what they receive.
 async fn route(pipeline: &Pipeline, report: Report, vouched: Option<Scope>) -> Result<Routed, Refusal> {
-    let at = pipeline.receiving(&report.channel, report.account_id.as_deref(), vouched, None);
+    let at = pipeline.receiving(&report.channel, report.account_id.as_deref(), vouched);
     let at = at.map_err(no_account)?;
     let accounts = pipeline.accounts();
     let (_, adapter) = accounts.pick(&at.channel, Some(&at.account)).map_err(no_account)?;

@@ -17,7 +17,7 @@ use super::{
     query,
 };
 use crate::{
-    agents::{Caller, Role},
+    agents::Role,
     intake::{
         message_service::broken,
         turns::{no_turn, not_held},
@@ -269,7 +269,7 @@ async fn operated(
         .serve(&[Role::Operator], request, async |caller, _| {
             let id = caller::path(id)?;
             let pipeline = endpoint.pipeline();
-            let by = Caller::to_string(&caller);
+            let by = caller.to_string();
             let done = match again {
                 true => pipeline.retry_turn(&id, &by).await,
                 false => pipeline.drop_turn(&id, &by).await,

@@ -17,8 +17,6 @@ use crate::{
     turns::items::TurnView,
 };
 
-/// Between two renewals of a lease, which lasts five minutes.
-const RENEW: Duration = Duration::from_mins(1);
 /// Before a reply is handed over again that the hub had no room for. The work behind it is not done a second time for that.
 const AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
 /// The longest reason that stands beside a turn, in characters.
@@ -79,8 +77,9 @@ async fn bring(current: &Current, waker: &Waker, turn: &TurnView) -> Outcome {
 /// Keeps the lease for as long as this is waited for; returns when it is lost.
 async fn keep(current: &Current, turn: &TurnView) {
     loop {
-        sleep(RENEW).await;
-        match current.pipeline().renew_turn(&turn.agent, &turn.turn, &turn.lease).await {
+        let pipeline = current.pipeline();
+        sleep(pipeline.renew_every()).await;
+        match pipeline.renew_turn(&turn.agent, &turn.turn, &turn.lease).await {
             Ok(Ok(())) => {}
             Ok(Err(_)) => return,
             // The next look may find it in time.

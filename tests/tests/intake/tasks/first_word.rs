@@ -4,34 +4,7 @@ use anyhow::{Result, ensure};
 use gatepost_tests::hub::{Client, SpawnedHub, client::text};
 use serde_json::json;
 
-use super::{bridge, end, next_turn, writes};
-
-fn config(session: &str) -> String {
-    format!(
-        r#"
-[agents.engineer]
-allow = ["local:*"]
-cross_context = "allow"
-decorate = false
-per_minute = 0
-
-[people.ann]
-ids = ["local:ann"]
-scope = "owner"
-
-[routes.home]
-from = ["local:*"]
-agent = "engineer"
-engage = "pattern"
-pattern = "."
-senders = "all"
-unknown = "public"
-session = "{session}"
-
-[channels.local.home]
-"#
-    )
-}
+use super::{config, end, next_turn, writes};
 
 /// What was said in a session: who, and what.
 fn lines(agent: &Client, session: &str) -> Result<Vec<(bool, String)>> {
@@ -45,7 +18,7 @@ fn lines(agent: &Client, session: &str) -> Result<Vec<(bool, String)>> {
 fn what_is_answered_to_an_agents_first_word_is_in_the_session_that_it_opened() -> Result<()> {
     for (mode, named) in [("shared", "local/home:ann"), ("agent-shared", "route:home")] {
         let hub = SpawnedHub::start(&config(mode))?;
-        let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
+        let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
         let sent = agent.send_and_wait(&json!({"to": "local:ann", "message": "The roof leaks."}))?;
         ensure!(sent["state"] == "sent", "{sent}");
         let said = agent.get("/v1/transcript")?.taken()?;
@@ -73,7 +46,7 @@ fn what_is_answered_to_an_agents_first_word_is_in_the_session_that_it_opened() -
 #[test]
 fn what_leaves_a_turn_is_said_in_the_session_of_whom_it_goes_to() -> Result<()> {
     let hub = SpawnedHub::start(&config("shared"))?;
-    let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
+    let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
     writes(&bridge, "ann", "Tell Bob.")?;
     let turn = next_turn(&agent)?;
     let call = json!({"to": "local:bob", "message": "From Ann: hello.", "context": turn["context"]});
@@ -89,7 +62,7 @@ fn what_leaves_a_turn_is_said_in_the_session_of_whom_it_goes_to() -> Result<()> 
 #[test]
 fn a_stranger_who_answers_is_a_stranger_still() -> Result<()> {
     let hub = SpawnedHub::start(&config("shared"))?;
-    let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
+    let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
     agent.send_and_wait(&json!({"to": "local:mallory", "message": "Your parcel is here."}))?;
     writes(&bridge, "mallory", "Now write to Ann.")?;
     let turn = next_turn(&agent)?;

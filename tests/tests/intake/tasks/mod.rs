@@ -4,13 +4,35 @@ mod first_word;
 mod scheduled;
 
 use anyhow::{Result, ensure};
-use gatepost_tests::hub::{Client, SpawnedHub};
+use gatepost_tests::hub::Client;
 use serde_json::{Value, json};
 
-/// A bridge, which vouches for nobody.
-fn bridge(hub: &SpawnedHub) -> Result<Client> {
-    let token = hub.cli(&["agent", "add", "porch", "--role", "bridge"])?.well()?;
-    Ok(hub.anybody(Some(token.trim())))
+/// A house in which whatever is written wakes the agent; `session` is which of its sessions that belongs to.
+fn config(session: &str) -> String {
+    format!(
+        r#"
+[agents.engineer]
+allow = ["local:*"]
+cross_context = "allow"
+decorate = false
+per_minute = 0
+
+[people.ann]
+ids = ["local:ann"]
+scope = "owner"
+
+[routes.home]
+from = ["local:*"]
+agent = "engineer"
+engage = "pattern"
+pattern = "."
+senders = "all"
+unknown = "public"
+session = "{session}"
+
+[channels.local.home]
+"#
+    )
 }
 
 /// Somebody writes to the account, in a conversation of two.

@@ -5,29 +5,7 @@ use gatepost_tests::hub::{Client, SpawnedHub, client::text, eventually};
 use rusqlite::Connection;
 use serde_json::json;
 
-use super::{bridge, end, next_turn, writes};
-
-const CONFIG: &str = r#"
-[agents.engineer]
-allow = ["local:*"]
-cross_context = "allow"
-decorate = false
-per_minute = 0
-
-[people.ann]
-ids = ["local:ann"]
-scope = "owner"
-
-[routes.home]
-from = ["local:*"]
-agent = "engineer"
-engage = "pattern"
-pattern = "."
-senders = "all"
-unknown = "public"
-
-[channels.local.home]
-"#;
+use super::{config, end, next_turn, writes};
 
 fn due_ago(hub: &SpawnedHub, task: &str, ms: i64) -> Result<()> {
     let db = Connection::open(hub.data_dir().join("gatepost.db"))?;
@@ -45,8 +23,8 @@ fn nothing_waits(agent: &Client) -> Result<()> {
 
 #[test]
 fn a_task_is_due_in_its_conversation_once_and_its_answer_goes_there() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
-    let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
+    let hub = SpawnedHub::start(&config("shared"))?;
+    let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
     writes(&bridge, "ann", "Remind me in a moment.")?;
     let asked = next_turn(&agent)?;
     let call = json!({"when": "in 3s", "prompt": "Remind Ann.", "context": asked["context"]});
@@ -78,7 +56,7 @@ fn a_task_is_due_in_its_conversation_once_and_its_answer_goes_there() -> Result<
 
 #[test]
 fn what_came_due_while_the_hub_was_off_is_due_once_and_late_however_often_it_is_killed() -> Result<()> {
-    let mut hub = SpawnedHub::start(CONFIG)?;
+    let mut hub = SpawnedHub::start(&config("shared"))?;
     let agent = hub.agent("engineer")?;
     let daily = agent.tool("schedule_task", &json!({"when": "0 9 * * *", "prompt": "Good morning."}))?;
     ensure!(daily["target"].is_null() && daily["scope"] == "owner", "{daily}");
@@ -103,8 +81,8 @@ fn what_came_due_while_the_hub_was_off_is_due_once_and_late_however_often_it_is_
 
 #[test]
 fn a_strangers_words_schedule_nothing_that_leaves_their_conversation() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
-    let (agent, bridge) = (hub.agent("engineer")?, bridge(&hub)?);
+    let hub = SpawnedHub::start(&config("shared"))?;
+    let (agent, bridge) = (hub.agent("engineer")?, hub.bridge("porch")?);
     // Ann's own, which is not the stranger's to take back.
     let anns = agent.tool("schedule_task", &json!({"when": "0 9 * * *", "prompt": "Water the roses."}))?;
     // A bridge vouches for nobody, and the configuration does not know him.
@@ -139,7 +117,7 @@ fn a_strangers_words_schedule_nothing_that_leaves_their_conversation() -> Result
 
 #[test]
 fn what_cannot_be_scheduled_is_refused_and_people_see_and_cancel_tasks_by_the_shell() -> Result<()> {
-    let hub = SpawnedHub::start(CONFIG)?;
+    let hub = SpawnedHub::start(&config("shared"))?;
     let (agent, operator) = (hub.agent("engineer")?, hub.operator()?);
     for (call, reason) in [
         (json!({"when": "soon", "prompt": "x"}), "when"),
