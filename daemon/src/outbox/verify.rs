@@ -47,6 +47,8 @@ pub struct Report {
 }
 
 /// Holds every stored message against the audit. `purged_to`: up to which row that was purged, as a good checkpoint says.
+///
+/// Reads several tables: if a hub is writing, `db` must be in a transaction, else a message that moves on meanwhile is a fault.
 pub fn verify(db: &Connection, purged_to: i64) -> Result<Report, StoreError> {
     let mut report = Report::default();
     let hashed_after = Beginning::of(db)?.map_or(i64::MAX, |beginning| beginning.hashed_after);

@@ -576,18 +576,20 @@ impl TestHub {
         Ok(database::audit(&self.database()?)?.into_iter().filter(|line| line.event == event).collect())
     }
 
-    /// Checks the audit's chain of hashes, and every decision and approval document.
+    /// Checks the audit's chain of hashes, every decision and approval document, and every stored message, all of one moment.
     ///
     /// # Errors
     /// Something does not fit.
     pub async fn audit_is_whole(&self) -> Result<()> {
-        if let Some(row) = self.hub()?.store().read(audit::first_broken).await? {
-            bail!("the audit is broken at row {row}");
-        }
         let hub = self.hub()?.key();
-        let proof = self.hub()?.store().read(move |db| prove(db, hub, 0)).await?;
+        let read = move |db: &rusqlite::Connection| -> Result<_, StoreError> {
+            let moment = db.unchecked_transaction()?;
+            let broken = audit::first_broken(&moment)?;
+            Ok((broken, prove(&moment, hub, 0)?, outbox::verify::verify(&moment, 0)?))
+        };
+        let (broken, proof, stored) = self.hub()?.store().read(read).await?;
+        ensure!(broken.is_none(), "the audit is broken at row {broken:?}");
         ensure!(proof.faults.is_empty(), "{proof:?}");
-        let stored = self.hub()?.store().read(|db| outbox::verify::verify(db, 0)).await?;
         ensure!(stored.faults.is_empty() && stored.unhashed == 0, "{stored:?}");
         Ok(())
     }
