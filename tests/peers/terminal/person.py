@@ -36,6 +36,8 @@ def decide(terminal):
     terminal.press("d", 0.1)
     terminal.wait("Denied. The agent is told")
     terminal.wait("A stranger writes", mark)
+    # The card before was drawn again and again since the mark: a page counts from here on.
+    mark = len(terminal.seen)
     terminal.wait(r"1/\d+ request", mark)
     terminal.look(1)
     terminal.press("d", 0.1)
