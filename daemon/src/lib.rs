@@ -7,7 +7,7 @@
 //!
 //! Dependencies go one way too, from the last of these lines to the first; a module knows those above it and none below:
 //!
-//! 1. [`rate_limit`] (counting over time), [`random`], [`clock`], [`spelling`], [`unique_keys`] (JSON of callers), [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
+//! 1. [`rate_limit`] (counting over time), [`random`], [`clock`], [`spelling`], [`plain_text`] (of strangers), [`unique_keys`] (JSON of callers), [`cause`] (behind an error), [`printing`] (stdout and stderr), [`settings`] (keys, names, secrets), [`program`]
 //!    (running one), [`lines`] (of who may write without an end), [`blocking`] (long work off the runtime's threads), [`store`] (the database)
 //! 2. [`message`] (the vocabulary), [`audit`] (what happened), [`render`] (Markdown to parts; a crate of its own)
 //! 3. [`policy`] (who may write where), [`agents`] (tokens), [`people`] (who writes), [`sessions`] (contexts), [`voice`] (words as
@@ -54,6 +54,7 @@ pub mod ogg;
 pub mod outbox;
 pub mod people;
 pub mod pipeline;
+pub mod plain_text;
 pub mod policy;
 pub mod printing;
 pub mod program;

@@ -6,6 +6,8 @@
 use gatepost_link::Digest;
 use serde::{Deserialize, Serialize};
 
+use crate::plain_text::is_hidden;
+
 /// The longest name of a file, in bytes.
 pub const MAX_NAME: usize = 120;
 /// The longest media type that is listened to, in bytes.
@@ -121,16 +123,6 @@ pub fn clean_name(name: &str) -> Option<String> {
     let extension = if extension.len() <= 12 { extension } else { "" };
     let room = shown.floor_char_boundary(MAX_NAME - extension.len());
     Some(format!("{}{extension}", shown[..room].trim_end()))
-}
-
-/// Controls, and what has no width or turns the direction of what follows.
-fn is_hidden(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-            | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 
 use crate::{
     people::requests::{Request, What},
-    sessions::one_line,
+    sessions::quoted,
 };
 
 /// The longest name of a stranger that stands on a card, in characters.
@@ -28,7 +28,7 @@ pub(super) fn question(request: &Request, words: &str) -> String {
         (None, What::Conversation) => format!("{who}:"),
     };
     let asked = literal(&format!("{who} {asks}"));
-    match one_line(words) {
+    match quoted(words) {
         words if words.is_empty() => asked,
         words => format!("{asked}\n\n{}", literal(&format!("\"{words}\""))),
     }
@@ -37,7 +37,7 @@ pub(super) fn question(request: &Request, words: &str) -> String {
 /// What somebody calls themselves, without the signs by which the hub says who they are.
 fn called(name: &str) -> String {
     let plain: String = name.chars().map(|c| if "():?".contains(c) { ' ' } else { c }).collect();
-    one_line(&plain).chars().take(MAX_NAME_CHARS).collect()
+    quoted(&plain).chars().take(MAX_NAME_CHARS).collect()
 }
 
 /// Markdown that shows these very signs: CommonMark takes a backslash before any ASCII punctuation for "as it is"

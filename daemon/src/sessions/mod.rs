@@ -14,6 +14,7 @@ use crate::{
     agents,
     audit::{self, Entry, Event},
     message::target::Target,
+    plain_text::one_line,
     policy::Origin,
     store::{Store, StoreError, now_ms},
 };
@@ -276,14 +277,14 @@ fn because(db: &Connection, turn: Option<i64>) -> rusqlite::Result<Option<String
              engages DESC, seq LIMIT 1";
     let words = |row: &Row<'_>| {
         let (kind, because): (String, Option<String>) = (row.get(4)?, row.get(5)?);
-        let text = one_line(&row.get::<_, String>(3)?);
+        let text = quoted(&row.get::<_, String>(3)?);
         if kind == "task" {
             let why = because.map_or_else(String::new, |because| format!(", scheduled because {because}"));
             return Ok(format!("a task was due: \"{text}\"{why}"));
         }
         let (channel, sender): (String, String) = (row.get(0)?, row.get(1)?);
         let who = match row.get::<_, Option<String>>(2)? {
-            Some(name) => format!("{} ({channel}:{sender})", one_line(&name)),
+            Some(name) => format!("{} ({channel}:{sender})", quoted(&name)),
             None => format!("{channel}:{sender}"),
         };
         Ok(format!("{who} wrote: \"{text}\""))
@@ -291,23 +292,9 @@ fn because(db: &Connection, turn: Option<i64>) -> rusqlite::Result<Option<String
     db.prepare_cached(sql)?.query_row([turn], words).optional()
 }
 
-/// Words on one line, without what would change how the rest is read, and no longer than a card has room for.
-pub(crate) fn one_line(text: &str) -> String {
-    let plain: String = text.chars().filter(|c| !is_format_control(*c)).take(4 * MAX_BECAUSE_CHARS).collect();
-    let mut line = plain.split_whitespace().collect::<Vec<_>>().join(" ").replace('"', "'");
-    if let Some((end, _)) = line.char_indices().nth(MAX_BECAUSE_CHARS) {
-        line.truncate(end);
-        line.push('…');
-    }
-    line
-}
-
-/// Signs that are not seen, or that turn the direction of what follows: Unicode's general categories Cc and Cf, as far as they occur
-/// in texts, but for white space.
-fn is_format_control(c: char) -> bool {
-    (c.is_control() && !c.is_whitespace())
-        || matches!(c, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+/// Words between the quotation marks of a card.
+pub(crate) fn quoted(text: &str) -> String {
+    one_line(text, MAX_BECAUSE_CHARS).replace('"', "'")
 }
 
 #[cfg(test)]

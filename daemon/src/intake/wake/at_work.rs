@@ -14,6 +14,7 @@ use crate::{
     intake::tool::Tools,
     message::refusal::{Code, Refusal},
     pipeline::current::Current,
+    plain_text::one_line,
     turns::items::TurnView,
 };
 
@@ -133,12 +134,12 @@ async fn give_back(current: &Current, turn: &TurnView, outcome: Outcome) {
     let done = match outcome {
         Outcome::Reply(_) | Outcome::TakenOver => return,
         Outcome::Away(why) => {
-            let why = one_line(&why);
+            let why = one_line(&why, MAX_WHY_CHARS);
             tracing::warn!(agent, turn = id, why, "an agent cannot be reached: its turn waits");
             pipeline.put_back_turn(agent, id, lease, why).await.map(|done| done.map(|()| true))
         }
         Outcome::Failed(why) => {
-            let why = one_line(&why);
+            let why = one_line(&why, MAX_WHY_CHARS);
             tracing::warn!(agent, turn = id, why, "an agent did not end its turn");
             pipeline.give_back_turn(agent, id, lease, why).await
         }
@@ -150,26 +151,5 @@ async fn give_back(current: &Current, turn: &TurnView, outcome: Outcome) {
         Err(error) => {
             tracing::error!(agent, turn = id, %error, "a turn is given out again when its lease has run out")
         }
-    }
-}
-
-/// Words from outside on one line, without what a terminal would act on.
-fn one_line(words: &str) -> String {
-    let plain: String = words.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
-    let line = plain.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_WHY_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_reason_is_one_bounded_line() {
-        assert_eq!(one_line("a\n\x1b[31mb\t c "), "a [31mb c");
-        assert_eq!(one_line(&"ä".repeat(999)).chars().count(), MAX_WHY_CHARS + 1);
     }
 }
