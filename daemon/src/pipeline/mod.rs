@@ -22,7 +22,7 @@ pub mod rate_limiter;
 pub mod readiness;
 pub mod receipts;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 
 use std::{
     collections::BTreeMap,

@@ -7,7 +7,7 @@ mod accounts;
 mod answers;
 mod broadcast;
 mod files;
-mod fixture;
+pub(crate) mod fixture;
 mod identities;
 mod lanes;
 mod operations;

@@ -14,7 +14,7 @@ use crate::{
     },
     pipeline::Pipeline,
     policy::Scope,
-    router::accept::release,
+    router::waiting::release,
     store::{StoreError, now_ms},
 };
 

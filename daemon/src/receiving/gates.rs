@@ -23,8 +23,9 @@ use crate::{
     policy::Scope,
     random::to_hex,
     router::{
-        accept::{Receiving, key_of, place_of, sender_of, was_received, wirings},
+        arrival::{Receiving, place_of, sender_of, wirings},
         gates::{Said, Sender},
+        repeats::{key_of, was_received},
     },
     store::{StoreError, now_ms},
 };

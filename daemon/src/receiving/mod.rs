@@ -23,7 +23,8 @@ use crate::{
     policy::Scope,
     router::{
         UnknownSenders,
-        accept::{NotWritten, Outcome, Receiving, accept},
+        accept::{NotWritten, Outcome, accept},
+        arrival::Receiving,
     },
     store::now_ms,
 };

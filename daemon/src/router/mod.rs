@@ -4,15 +4,20 @@
 //! - [`gates`]: the four gates, and what the hub itself says at each;
 //! - [`situation`]: what is judged, and what may come of it; [`rules`]: the judgement, pure;
 //! - [`positions`]: how far each account has read;
-//! - [`accept`]: what comes of it on disk, in one transaction.
+//! - [`accept`]: a batch, in one transaction; [`repeats`]: what came before; [`arrival`]: what is known of an event; [`engage`]: one
+//!   agent's part in it; [`waiting`]: what waits until a person has decided.
 
 pub mod accept;
+pub mod arrival;
+pub mod engage;
 pub mod gates;
 pub mod positions;
+pub mod repeats;
 pub mod rules;
 pub mod situation;
 #[cfg(test)]
 mod tests;
+pub mod waiting;
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,8 @@
 use rusqlite::params;
 
 use super::{
-    accept::{MAX_AGE_MS, NotWritten, Outcome, Receiving, accept},
+    accept::{NotWritten, Outcome, accept},
+    arrival::{MAX_AGE_MS, Receiving},
     gates::Said,
     situation::Why,
     *,
@@ -179,7 +180,7 @@ async fn sticky_engages_while_the_session_is_active_and_no_longer() {
     assert!(!hub.receive_at(vec![said("1", "1", "x")], NOW).await.woken);
     assert!(hub.receive_at(vec![calling(said("2", "1", "x"))], NOW).await.woken);
     assert!(hub.receive_at(vec![said("3", "2", "x")], NOW + 1_000).await.woken, "anybody, meanwhile");
-    let late = NOW + 1_001 + super::accept::ACTIVE_MS;
+    let late = NOW + 1_001 + super::engage::ACTIVE_MS;
     let next_day = Received { said_at: None, ..said("4", "1", "x") };
     assert!(!hub.receive_at(vec![next_day], late).await.woken);
 }
@@ -286,7 +287,7 @@ async fn what_waited_goes_its_way_when_its_author_is_let_in() {
         .store
         .write(move |tx| {
             let request = requests::decide(tx, &code, true, "operator", NOW)?.unwrap();
-            accept::release(tx, &request, &at, &routing, NOW)
+            waiting::release(tx, &request, &at, &routing, NOW)
         })
         .await
         .unwrap();
@@ -304,7 +305,7 @@ async fn a_refusal_is_remembered_and_what_waited_goes() {
     hub.store
         .write(move |tx| {
             let request = requests::decide(tx, &code, false, "operator", NOW)?.unwrap();
-            accept::release(tx, &request, &at, &routing, NOW)
+            waiting::release(tx, &request, &at, &routing, NOW)
         })
         .await
         .unwrap();

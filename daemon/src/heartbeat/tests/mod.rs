@@ -16,7 +16,6 @@ use std::{
     time::Duration,
 };
 
-use gatepost_link::decision::PublicKey;
 use jiff::{civil::DateTime, tz::TimeZone};
 use rusqlite::params;
 use tokio::{sync::oneshot, task::JoinHandle};
@@ -30,16 +29,10 @@ use super::{
     words::{Shows, Visibility},
 };
 use crate::{
-    approval::Approvals,
     config::Config,
-    files::{Bounds, Files, fetch_policy::Private},
-    hooks::{Hooks, Kinds},
     outbox::Outbox,
     people::{People, Person, user_id_of},
-    pipeline::{
-        AgentRules, Pipeline, Shared, address_book::AddressBook, current::Current, identities::Identities,
-        rate_limiter::RateLimiter,
-    },
+    pipeline::{AgentRules, Pipeline, Shared, current::Current, tests::fixture::shared},
     policy::{Allowlist, CrossContext, Rights, Scope},
     router::Routing,
     store::{Store, StoreError},
@@ -47,7 +40,6 @@ use crate::{
         Cause,
         lease::{end, take},
         open::{Opening, keep, open},
-        wake::Wake,
     },
 };
 
@@ -268,25 +260,11 @@ fn start(
     let ann = Person { name: "ann".into(), scope: Scope::Owner };
     let people = People::new(vec![(ann, vec![user_id_of("local:ann").unwrap()])]).unwrap();
     let outbox = Outbox::new(store.clone());
+    let agents = [(AGENT.to_owned(), AgentRules { rights, ..AgentRules::default() })].into();
     let pipeline = Pipeline::new(Shared {
-        approvals: Approvals::new(outbox.clone(), PublicKey([0; 32]), true),
-        identities: Arc::new(Identities::new(store.clone())),
-        files: Files::open(store, Bounds::default(), Private::default(), crate::voice::Voice::OFF).unwrap(),
-        outbox,
-        accounts,
-        agents: [(AGENT.to_owned(), AgentRules { rights, ..AgentRules::default() })].into(),
-        ttl: Duration::from_hours(24),
-        context_ttl: Duration::from_hours(24),
-        limiter: RateLimiter::default(),
-        rates: Arc::default(),
-        book: AddressBook::default(),
-        readiness: Arc::default(),
-        hooks: Hooks::new(Kinds::default()),
         routing: Arc::new(Routing { people, ..Routing::default() }),
-        wake: Wake::default(),
         heartbeats: Heartbeats::new([(AGENT.to_owned(), plan)].into(), Arc::clone(clock) as Arc<dyn Clock>),
-        asking: Wake::default(),
-        attempts: Arc::default(),
+        ..shared(outbox, accounts, agents)
     });
     let (stop, stopped) = oneshot::channel();
     let dispatcher = tokio::spawn(Current::new(pipeline.clone()).dispatch(stopped));

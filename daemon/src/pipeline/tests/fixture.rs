@@ -113,7 +113,7 @@ pub(super) fn wait(seconds: u64) -> Failure {
 }
 
 /// What a pipeline needs beside its accounts and agents: nothing is limited, and nobody has hooks.
-pub(super) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String, AgentRules>) -> Shared {
+pub(crate) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String, AgentRules>) -> Shared {
     let store = outbox.store().clone();
     let voice = crate::voice::Voice::OFF;
     Shared {

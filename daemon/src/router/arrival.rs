@@ -1,0 +1,178 @@
+//! What is known of an event before any agent is looked at: where it came, who did it, and what it answers.
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+
+use super::{
+    Route, Routing, UnknownSenders,
+    gates::{Said, Sender},
+};
+use crate::{
+    channels::received::{Event, Received},
+    policy::Scope,
+    sessions::place::Place,
+    store::StoreError,
+};
+
+/// What is older than this when it comes wakes nobody, in milliseconds: a hub that was off for a month answers nothing of that.
+pub const MAX_AGE_MS: i64 = 24 * 3_600_000;
+
+/// The account that received something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Receiving {
+    /// The channel.
+    pub channel: String,
+    /// The account.
+    pub account: String,
+    /// Whether the platform has threads.
+    pub threads: bool,
+    /// What becomes of strangers if a route does not say.
+    pub unknown: UnknownSenders,
+    /// How far whoever hands it over vouches for all of it; nothing if each author is judged.
+    pub vouched: Option<Scope>,
+}
+
+/// An event on its way to agents.
+pub(super) struct Arrival<'a> {
+    pub(super) at: &'a Receiving,
+    pub(super) received: Received,
+    pub(super) place: Place,
+    pub(super) user: String,
+    pub(super) scope: Scope,
+    /// What hooks said of it.
+    pub(super) said: &'a Said,
+    /// Whether the account itself is meant.
+    pub(super) calls: bool,
+    /// Whether it is too old to wake anybody.
+    pub(super) late: bool,
+    /// The agent whose message it answers to, and the session that this was said in.
+    pub(super) answers: Option<Answered>,
+    /// Its row, once it is written: once, however many agents have it.
+    pub(super) row: Option<i64>,
+}
+
+/// A message of the hub's that something answers to.
+pub(super) struct Answered {
+    pub(super) agent: String,
+    pub(super) session: Option<String>,
+}
+
+impl<'a> Arrival<'a> {
+    /// Finds out.
+    ///
+    /// # Errors
+    /// The database.
+    pub(super) fn know(
+        tx: &Transaction<'_>,
+        at: &'a Receiving,
+        mut received: Received,
+        said: &'a Said,
+        routing: &Routing,
+        now: i64,
+    ) -> Result<Self, StoreError> {
+        let place = place_of(at, &received);
+        let Sender { user, mut scope } = sender_of(tx, at, &received, said.user.as_deref(), routing)?;
+        // Not every platform tells who took it back: it counts as whoever wrote it.
+        if at.vouched.is_none() && received.author.unverified && matches!(received.event, Event::Delete) {
+            scope = scope_of_message(tx, &place, received.message_id.as_deref())?;
+        }
+        let mut answers = None;
+        let about = received.message_id.clone();
+        if let Event::Message(words) = &mut received.event {
+            if let Some(reply) = &mut words.reply_to {
+                answers = sent_by(tx, &place, &reply.id)?;
+                reply.mine |= answers.is_some();
+            }
+        } else if let Some(about) = about {
+            answers = sent_by(tx, &place, &about)?;
+        }
+        let is_answer = match &received.event {
+            Event::Press { .. } | Event::Entry(_) | Event::Vote { .. } => true,
+            Event::Message(words) | Event::Webhook(words) => {
+                received.mentions_me
+                    || received.conversation.direct
+                    || words.reply_to.as_ref().is_some_and(|reply| reply.mine)
+            }
+            _ => false,
+        };
+        let late = received.said_at.is_some_and(|said_at| said_at < now - MAX_AGE_MS);
+        Ok(Self { at, received, place, user, scope, said, calls: is_answer, late, answers, row: None })
+    }
+
+    /// The text; nothing of what is no message.
+    pub(super) fn text(&self) -> Option<&str> {
+        match &self.received.event {
+            Event::Message(words) | Event::Webhook(words) => Some(words.text.as_str()),
+            _ => None,
+        }
+    }
+}
+
+/// Where an event came, by the adapter's own word on threads.
+pub(crate) fn place_of(at: &Receiving, received: &Received) -> Place {
+    Place {
+        channel: at.channel.clone(),
+        account: at.account.clone(),
+        address: received.conversation.address.clone(),
+        thread: received.conversation.thread.clone().filter(|_| at.threads),
+    }
+}
+
+/// Who the author of an event is, as far as whoever hands it over leaves that open.
+pub(crate) fn sender_of(
+    db: &Connection,
+    at: &Receiving,
+    received: &Received,
+    said: Option<&str>,
+    routing: &Routing,
+) -> Result<Sender, StoreError> {
+    let people = &routing.people;
+    let sender = routing.gates.sender.resolve(db, people, &at.channel, &received.author, said)?;
+    Ok(Sender { scope: at.vouched.unwrap_or(sender.scope), ..sender })
+}
+
+/// How far the author of a message that was received is trusted.
+fn scope_of_message(
+    tx: &Transaction<'_>,
+    place: &Place,
+    platform_id: Option<&str>,
+) -> Result<Scope, StoreError> {
+    let mut look = tx.prepare_cached(
+        "SELECT scope FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ?
+         ORDER BY seq DESC LIMIT 1",
+    )?;
+    let found = look.query_row(params![platform_id, place.channel, place.account, place.address], |row| {
+        row.get::<_, Option<Scope>>(0)
+    });
+    Ok(found.optional()?.flatten().unwrap_or(Scope::Unknown))
+}
+
+/// The agent that sent a message of the hub's, if it is one, and in which session. That of another thread is no session of this one.
+fn sent_by(tx: &Transaction<'_>, place: &Place, platform_id: &str) -> Result<Option<Answered>, StoreError> {
+    let mut look = tx.prepare_cached(
+        "SELECT messages.agent, iif(messages.thread IS NULL OR messages.thread = ?5, messages.session, NULL) FROM parts JOIN messages ON messages.seq = parts.message
+         WHERE parts.platform_id = ?1 AND messages.channel = ?2 AND messages.account = ?3 AND messages.address = ?4
+         ORDER BY messages.seq DESC LIMIT 1",
+    )?;
+    Ok(look
+        .query_row(params![platform_id, place.channel, place.account, place.address, place.thread], |row| {
+            Ok(Answered { agent: row.get(0)?, session: row.get(1)? })
+        })
+        .optional()?)
+}
+
+/// The wirings of a conversation: by the configuration, or by a person.
+pub(crate) fn wirings(db: &Connection, routing: &Routing, place: &Place) -> Result<Vec<Route>, StoreError> {
+    let routes = routing.wirings(&place.channel, &place.account, &place.address);
+    let mut routes: Vec<Route> = routes.into_iter().cloned().collect();
+    let granted: Option<String> = db
+        .prepare_cached("SELECT agent FROM conversations WHERE channel = ? AND account = ? AND address = ?")?
+        .query_row([&place.channel, &place.account, &place.address], |row| row.get(0))
+        .optional()?
+        .flatten();
+    if let Some(agent) = granted
+        && routes.iter().all(|route| route.agent != agent)
+    {
+        routes.push(Route::granted(&agent, &format!("{}:{}", place.channel, place.address)));
+    }
+    Ok(routes)
+}
