@@ -7,6 +7,7 @@ Steps come on standard input, one JSON object a line, each is answered by one:
     {"wait": REGEX}                   what is on the terminal since the last mark -> {"found": [whole, group, ...]}
     {"mark": true}                    what follows is looked for from here on
     {"press": KEY, "seconds": S}      a key, for so long
+    {"hold": KEY, "until": REGEX}     a key, for long enough, again until this is on the terminal -> {"found": […]}
     {"type": TEXT}                    text, at once
     {"resize": [ROWS, COLUMNS]}
     {"look": S}                       waits -> {"seen": what was written since the mark}
@@ -28,6 +29,9 @@ def step(terminal, mark, wanted):
     match wanted:
         case {"wait": pattern}:
             found = terminal.wait(pattern, mark)
+            return {"found": [found.group(0), *found.groups()]}
+        case {"hold": key, "until": pattern}:
+            found = terminal.hold_until(key, pattern, mark)
             return {"found": [found.group(0), *found.groups()]}
         case {"press": key, "seconds": seconds}:
             terminal.press(key, seconds)

@@ -26,8 +26,7 @@ def decide(terminal):
     terminal.look(1)
     if "Approved, signed" in terminal.seen:
         raise Never(f"approved by a hold of 1.2 s:\n{terminal.seen[-2500:]}")
-    terminal.press("a", 2.2)
-    terminal.wait("Approved, signed", mark)
+    terminal.hold_until("a", "Approved, signed", mark)
     terminal.wait("This one is to be denied", mark)
     # The companion still says that the first was approved; a press from before the card would not count.
     terminal.wait(r"1/2 request", mark)

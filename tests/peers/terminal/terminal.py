@@ -14,6 +14,8 @@ import termios
 import time
 
 LONGEST = 60  # seconds for anything to appear
+HOLD, HOLDS = 2.2, 8  # seconds, and how often a person tries
+SOON = 4  # seconds for what a hold does to appear
 BEFORE_REPEATS, BETWEEN_REPEATS = 0.5, 0.033  # as keyboards are set by default
 
 
@@ -63,8 +65,8 @@ class Terminal:
             if left <= 0:
                 return True
 
-    def wait(self, pattern, since=0):
-        until = time.monotonic() + LONGEST
+    def wait(self, pattern, since=0, longest=LONGEST):
+        until = time.monotonic() + longest
         runs = True
         while True:
             if found := list(re.finditer(pattern, self.seen[since:])):
@@ -86,6 +88,18 @@ class Terminal:
             os.write(self.fd, key.encode())
             if seconds > BEFORE_REPEATS:
                 self.repeat(key.encode(), seconds)
+
+    def hold_until(self, key, pattern, since=0):
+        """Holds a key until this appears. A hold ends where a busy machine brings its repeats late, and then a person holds
+        again."""
+        for _ in range(HOLDS - 1):
+            self.press(key, HOLD)
+            try:
+                return self.wait(pattern, since, SOON)
+            except Never:
+                pass
+        self.press(key, HOLD)
+        return self.wait(pattern, since)
 
     def repeat(self, bytes, seconds):
         self.look(min(seconds, BEFORE_REPEATS))

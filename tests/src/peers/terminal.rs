@@ -110,6 +110,15 @@ impl Terminal {
         self.press(key, HOLD)
     }
 
+    /// Holds a key until this stands on the terminal, since the last mark. A hold ends if a busy machine brings the key's repeats
+    /// late; a person then holds again.
+    ///
+    /// # Errors
+    /// It does not come; the error shows what came instead.
+    pub fn hold_until(&mut self, key: char, regex: &str) -> Result<()> {
+        self.step(&json!({"hold": key, "until": regex})).map(drop)
+    }
+
     /// A key, for so many seconds.
     ///
     /// # Errors

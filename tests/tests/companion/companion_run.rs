@@ -16,6 +16,8 @@ use serde_json::{Value, json};
 const PASSPHRASE: &str = "correct horse";
 const WINDOW: (u16, u16) = (40, 100);
 const DONE: Left = Left { status: 0, restored: true };
+const PAIRED: &str = r"paired\. What waits for you appears below";
+const APPROVED: &str = "approved, and the hub has taken it";
 /// The header of a card: which page of how many.
 const PAGE: &str = r"(\d+)/(\d+) (?:request|text)";
 
@@ -67,7 +69,7 @@ impl Fixture {
             let number = terminal.wait(r"(\d{3}) (\d{3})")?;
             terminal.wait("The same at the hub")?;
             terminal.look(0.5)?;
-            terminal.hold('a')?;
+            terminal.hold_until('a', PAIRED)?;
             let ended: Ended = shell.join().expect("it does not panic")?;
             anyhow::Ok((ended, number))
         })?;
@@ -75,7 +77,6 @@ impl Fixture {
         ensure!(ended.status == 0 && ended.stdout.trim() == number[0], "{number:?}: {ended:?}");
         ensure!(ended.stderr.contains("It is software, not a device"), "{ended:?}");
         ensure!(ended.stderr.contains("paired: desk (software "), "{ended:?}");
-        terminal.wait("paired. What waits for you appears below")?;
         Ok(())
     }
 
@@ -129,8 +130,7 @@ fn a_terminal_of_either_kind_is_paired_reads_and_decides_and_finds_its_hub_again
         let id = fixture.held(&words)?;
         ensure!(read(&mut terminal)? > 2, "it has several pages");
         terminal.mark()?;
-        terminal.hold('a')?;
-        terminal.wait("approved, and the hub has taken it")?;
+        terminal.hold_until('a', APPROVED)?;
         let sent = fixture.agent.ended(&id, "sent")?;
         ensure!(sent["decided_by_software"] == true, "{sent}");
         let shown = fixture.hub.cli(&["queue", "show", &id])?.well()?;
@@ -154,7 +154,7 @@ fn a_terminal_of_either_kind_is_paired_reads_and_decides_and_finds_its_hub_again
         terminal.mark()?;
         let id = fixture.held("Still there?")?;
         read(&mut terminal)?;
-        terminal.hold('a')?;
+        terminal.hold_until('a', APPROVED)?;
         fixture.agent.ended(&id, "sent")?;
 
         terminal.types("q")?;
@@ -358,7 +358,8 @@ fn no_press_but_a_whole_hold_approves() -> Result<()> {
     terminal.resize(WINDOW.0, WINDOW.1)?;
     terminal.wait(PAGE)?;
     terminal.look(1.0)?;
-    terminal.hold('a')?;
+    terminal.mark()?;
+    terminal.hold_until('a', APPROVED)?;
     fixture.agent.ended(&id, "sent")?;
     Ok(())
 }
