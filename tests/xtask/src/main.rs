@@ -4,6 +4,7 @@ mod firmware;
 mod fuzz;
 mod hub;
 mod new_channel;
+mod tests;
 mod toolchain;
 
 use std::{
@@ -44,6 +45,8 @@ enum Chore {
         /// Its name, as in targets: lower-case letters and digits.
         name: String,
     },
+    /// Run all tests of the workspace: several test programs at a time, then what measures, alone. `tests/run` installs what they need.
+    Test(tests::Wanted),
     /// Build the hub's program for another machine, and compare its size with the budget.
     Hub {
         /// The machine.
@@ -63,6 +66,7 @@ fn main() -> Result<()> {
             println!("{}", new_channel::new_channel(&root(), &name)?);
             Ok(())
         }
+        Chore::Test(wanted) => tests::run(&wanted),
         Chore::Hub { machine } => hub::build(machine).map(|_| ()),
     }
 }
