@@ -8,6 +8,7 @@ mod generated_clients;
 mod heartbeat;
 mod mcp;
 mod openapi;
+mod programs;
 mod reply;
 mod session;
 mod tasks;
