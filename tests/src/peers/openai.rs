@@ -20,6 +20,7 @@ const LONGEST: Duration = Duration::from_secs(120);
 pub struct OpenAi {
     leash: Leash,
     port: u16,
+    key: String,
 }
 
 /// A request that it got.
@@ -58,12 +59,26 @@ impl OpenAi {
         ];
         let mut leash = Leash::start("openai", dir, &program)?;
         leash.wait_until(START, || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok())?;
-        Ok(Self { leash, port })
+        Ok(Self { leash, port, key: key.to_owned() })
     }
 
     /// The address before `/chat/completions`.
     pub fn url(&self) -> String {
         format!("http://127.0.0.1:{}/v1", self.port)
+    }
+
+    /// Asks it this with its key; the status, and the answer.
+    ///
+    /// # Errors
+    /// It cannot be reached.
+    pub fn ask(&self, request: &Value) -> Result<(u16, Value)> {
+        let http = ureq::Agent::config_builder().http_status_as_error(false).proxy(None).build().new_agent();
+        let mut answer = http
+            .post(format!("{}/chat/completions", self.url()))
+            .header("authorization", format!("Bearer {}", self.key))
+            .header("content-type", "application/json")
+            .send(request.to_string())?;
+        Ok((answer.status().as_u16(), serde_json::from_str(&answer.body_mut().read_to_string()?)?))
     }
 
     /// What it was asked and has answered, in the order of the requests, by its own log.
@@ -128,6 +143,23 @@ pub fn well_typed(requests: &[Value]) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_server_refuses_what_is_no_request() {
+        let any = json!({"role": "user", "matcher": "any"});
+        let says = json!({"role": "assistant", "content": "ok"});
+        let server = OpenAi::start("k", &json!([{"id": "ok", "messages": [any, says, any, any]}])).unwrap();
+        let call = |arguments: &str| {
+            let function = json!({"name": "message", "arguments": arguments});
+            let call = json!({"id": "c1", "type": "function", "function": function});
+            let calls = json!({"role": "assistant", "content": null, "tool_calls": [call]});
+            json!({"model": "m", "messages": [{"role": "user", "content": "hi"}, calls]})
+        };
+        assert_eq!(server.ask(&call("{}")).unwrap().0, 200);
+        assert_eq!(server.ask(&call("{\"to\"")).unwrap().0, 400);
+        let statuses: Vec<u64> = server.asked().unwrap().iter().map(|asked| asked.status).collect();
+        assert!([200, 400].starts_with(&statuses), "{statuses:?}");
+    }
 
     #[test]
     fn the_types_refuse_what_is_no_request() {

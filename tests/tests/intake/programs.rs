@@ -4,6 +4,7 @@
 //! Installed by `tests/run --setup-only`: Python with the package `mcp`, Node with `openai-mock-api`, OpenAI's library, TypeScript.
 
 use std::{
+    collections::BTreeSet,
     fs,
     net::TcpStream,
     os::unix::fs::{PermissionsExt as _, symlink},
@@ -14,6 +15,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
     hub::{Client, SpawnedHub, client::text, eventually, program},
+    mocks::{Answer, MockServer},
     peers::{OpenAi, free_port, python, well_typed},
 };
 use serde_json::{Value, json};
@@ -214,14 +216,14 @@ fn the_service_is_called_with_the_secret_that_the_guide_makes() -> Result<()> {
 const KEY: &str = "sk-hush";
 
 /// The guide's model, at this server, with this in the file of its key.
-fn model(server: &OpenAi, key: &str) -> Result<(Home, PathBuf)> {
+fn model(url: &str, key: &str) -> Result<(Home, PathBuf)> {
     let mut hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), "")?;
     let secrets = hub.folder().path().join("secrets");
     fs::create_dir(&secrets)?;
     let file = secrets.join("model");
     fs::write(&file, key)?;
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600))?;
-    let configuration = configuration("openai = ")?.replace("http://127.0.0.1:11434/v1", &server.url());
+    let configuration = configuration("openai = ")?.replace("http://127.0.0.1:11434/v1", url);
     hub.configure(&format!("{configuration}token = \"file:secrets/model\"\n"))?;
     hub.run()?;
     Ok((Home::of(hub)?, file))
@@ -260,7 +262,7 @@ fn tells_bob() -> Value {
 #[test]
 fn a_model_at_another_ones_server_calls_tools_is_held_and_answers() -> Result<()> {
     let server = OpenAi::start(KEY, &tells_bob())?;
-    let (home, _) = model(&server, KEY)?;
+    let (home, _) = model(&server.url(), KEY)?;
     home.ann_writes("Tell Bob that I am late.")?;
     ensure!(home.told("ann", 2)? == ["One moment.", "Bob is told as soon as somebody allows it."]);
     home.all_answered(1)?;
@@ -292,7 +294,7 @@ fn a_key_that_the_server_refuses_is_a_reason_to_wait_and_a_new_one_mends_it() ->
         KEY,
         &json!([{"id": "says", "messages": [{"role": "system", "matcher": "any"}, asked, says]}]),
     )?;
-    let (home, file) = model(&server, "sk-old")?;
+    let (home, file) = model(&server.url(), "sk-old")?;
     home.ann_writes("Hello?")?;
     let reason = eventually("a reason", || {
         let turns = home.operator.get("/v1/turns")?.taken()?["turns"].clone();
@@ -305,4 +307,34 @@ fn a_key_that_the_server_refuses_is_a_reason_to_wait_and_a_new_one_mends_it() ->
     let log = home.hub.log()?;
     ensure!(!log.contains(KEY) && !log.contains("sk-old"), "a key is in the log");
     Ok(())
+}
+
+#[test]
+fn what_a_model_writes_wrongly_does_not_make_a_request_that_a_strict_server_refuses() -> Result<()> {
+    // No id, and arguments that are no JSON: models write that, and endpoints pass it on.
+    let wrong = |arguments: &str| json!({"function": {"name": "message", "arguments": arguments}});
+    let calls = json!({"content": null, "tool_calls": [wrong("{\"to\": \"cur"), wrong(""), wrong("[]")]});
+    let sloppy = MockServer::saying(json!({"choices": [{"message": {"content": "Done."}}]}))?;
+    sloppy.next([
+        Answer::Says(200, json!({"choices": [{"message": calls}]})),
+        Answer::Says(200, json!({"choices": [{"message": calls}]})),
+    ]);
+    let (home, _) = model(&format!("{}/v1", sloppy.url()), KEY)?;
+    home.ann_writes("Hello?")?;
+    ensure!(home.told("ann", 1)? == ["Done."]);
+    let last = sloppy.heard().last().context("a request")?.json();
+    let messages = last["messages"].as_array().context("messages")?;
+    let results: Vec<&Value> = messages.iter().filter(|one| one["role"] == "tool").collect();
+    ensure!(results.iter().all(|result| text(result, "content").contains("input_invalid")), "{results:?}");
+    let ids: BTreeSet<&str> = results.iter().map(|result| text(result, "tool_call_id")).collect();
+    ensure!(ids.len() == 6 && !ids.contains(""), "{ids:?}");
+    let conversation: Vec<Value> = messages
+        .iter()
+        .map(|one| json!({"role": one["role"], "matcher": "any", "tool_call_id": one["tool_call_id"]}))
+        .collect();
+    let script = [&conversation[..], &[json!({"role": "assistant", "content": "I take it."})]].concat();
+    let strict = OpenAi::start(KEY, &json!([{"id": "any", "messages": script}]))?;
+    let (status, answer) = strict.ask(&last)?;
+    ensure!(status == 200, "{answer}");
+    well_typed(&[last])
 }

@@ -16,7 +16,7 @@ use serde_json::json;
 
 use self::{
     functions::Functions,
-    wire::{Message, Request, Role, Said},
+    wire::{Message, Request, Role, Said, ToolCall},
 };
 use super::{Outcome, at_work::caller, url::unreached};
 use crate::{
@@ -77,7 +77,7 @@ impl Model {
                 Err(Outcome::Away(why)) if round > 1 => return Outcome::Failed(why),
                 Err(outcome) => return outcome,
             };
-            let Said { text, calls, tokens } = said;
+            let Said { text, mut calls, tokens } = said;
             if calls.is_empty() {
                 return Outcome::Reply(json!({"text": text.trim()}));
             }
@@ -88,7 +88,9 @@ impl Model {
                     self.max_tokens
                 ));
             }
+            (messages.len()..).zip(&mut calls).for_each(|(place, call)| call.identify(place));
             let results = functions.call(&tools, turn, &calls).await;
+            calls.iter_mut().for_each(ToolCall::make_sendable);
             let content = (!text.is_empty()).then_some(text);
             messages.push(Message { role: Role::Assistant, content, tool_calls: calls, tool_call_id: None });
             messages.extend(results);

@@ -72,6 +72,24 @@ fn function() -> String {
     "function".into()
 }
 
+impl ToolCall {
+    /// Gives it an id if the endpoint gave none: results are told apart by it. `place` is another one for each call of a turn.
+    pub(super) fn identify(&mut self, place: usize) {
+        if self.id.is_empty() {
+            self.id = format!("call_{place}");
+        }
+    }
+
+    /// Makes its arguments what an endpoint takes back. Models write what is no JSON, and some endpoints refuse a whole conversation
+    /// that has it; what was wrong stands in the result.
+    pub(super) fn make_sendable(&mut self) {
+        let arguments = &mut self.function.arguments;
+        if !serde_json::from_str::<Value>(arguments).is_ok_and(|value| value.is_object()) {
+            *arguments = "{}".into();
+        }
+    }
+}
+
 /// Its name and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Function {
@@ -171,6 +189,9 @@ mod tests {
         assert_eq!((said.tokens, said.text.as_str()), (17, ""));
         assert_eq!(said.calls[0].function.arguments, r#"{"to":"x"}"#);
         assert_eq!(said.calls[1].function.arguments, r#"{"channel":"local"}"#);
+        let mut calls = said.calls;
+        (5..).zip(&mut calls).for_each(|(place, call)| call.identify(place));
+        assert_eq!(calls.iter().map(|call| call.id.as_str()).collect::<Vec<_>>(), ["c1", "call_6"]);
         for none in [
             &b""[..],
             b"null",
@@ -181,6 +202,13 @@ mod tests {
             b"\xff",
         ] {
             assert!(read(none).is_err());
+        }
+        for (written, sent) in
+            [("", "{}"), ("{\"to\": ", "{}"), ("[1]", "{}"), (r#"{"to":"x"}"#, r#"{"to":"x"}"#)]
+        {
+            calls[0].function.arguments = written.into();
+            calls[0].make_sendable();
+            assert_eq!(calls[0].function.arguments, sent);
         }
         assert_eq!(refusal(br#"{"error":{"message":"no such model"}}"#), "no such model");
         assert_eq!(refusal(br#"{"error":"busy"}"#), "busy");
