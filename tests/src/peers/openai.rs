@@ -172,7 +172,7 @@ mod tests {
             json!({"model": "m", "messages": [message], "maximum": 3}),
             json!({"model": "m", "messages": [{"role": "tool", "content": "of no call"}]}),
         ] {
-            assert!(well_typed(&[wrong.clone()]).is_err(), "{wrong}");
+            assert!(well_typed(std::slice::from_ref(&wrong)).is_err(), "{wrong}");
         }
     }
 }

@@ -277,6 +277,8 @@ fn a_model_at_another_ones_server_calls_tools_is_held_and_answers() -> Result<()
     let roles: Vec<&str> =
         bodies[2]["messages"].as_array().context("messages")?.iter().map(|one| text(one, "role")).collect();
     ensure!(roles == ["system", "user", "assistant", "tool", "tool", "assistant", "tool"], "{roles:?}");
+    let said: Value = serde_json::from_str(text(&bodies[0]["messages"][1], "content"))?;
+    ensure!(said["sender"]["scope"] == "owner", "{said}");
     well_typed(&bodies)?;
     // What leaves the conversation waits for a person.
     let held: Vec<Value> =
