@@ -21,7 +21,7 @@ how the cost grows with the input. For the renderer: the ratio to pulldown-cmark
 channels, how the cost grows, and peak memory. For the text of a turn: how the cost of its blocks and quiet tokens grows.
 For the start: from nothing to ready, with 100,000 messages in the queue. For the queue: accepting beside a bare SQLite
 loop and a bare HTTP endpoint, the time to the platform, messages delivered per second, one text to many
-conversations, what somebody does to the agent that it wakes, memory. How a cost grows is told
+conversations, what somebody does to the agent that it wakes, memory, what waiting for people on five channels costs. How a cost grows is told
 by the fastest of many runs, as noise only ever adds; all else by medians. It takes some minutes; nothing else should run
 beside it.
 
@@ -29,7 +29,8 @@ beside it.
   plain                the plain split only
   reply                the text of a turn only
   start                the start only
-  queue [PART]         the queue only, or its part accept, broadcast, deliver, turns or memory
+  queue [PART]         the queue only, or its part accept, broadcast, deliver, turns, memory or receivers (which
+                       needs what tests/run --setup-only installs)
   --document [BYTES]   print the mixed Markdown document that is measured, of about so many bytes (1,000,000), and end
   -h, --help           this text";
 

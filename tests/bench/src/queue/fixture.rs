@@ -58,33 +58,40 @@ pub(super) struct Fixture {
 }
 
 impl Fixture {
-    /// A house with an agent, all channels that there are, and a Matrix account at this homeserver.
+    /// A hub with an agent, all channels that there are, and a Matrix account at this homeserver.
     pub(super) fn build(platform: Option<SocketAddr>) -> Outcome<Self> {
-        let folder = tempfile::tempdir()?;
+        let secrets = tempfile::tempdir()?;
+        // In the form that the strictest of them wants.
+        fs::write(secrets.path().join("token"), "123456789:AAABBBCCCDDDEEEFFFGGGHHHIIIJJJKKKLL")?;
+        let nowhere = free_address()?;
+        let space = format!("http://{nowhere}/v1/spaces/AAAA/messages?key=key&token=token");
+        fs::write(secrets.path().join("space"), space)?;
+        fs::write(secrets.path().join("signing"), "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")?;
+        // Of those who are nowhere, nobody asks.
+        let platform = platform.map_or(free_address()?, |platform| platform);
+        let accounts = format!(
+            "[channels.email.home]\nhost = \"localhost\"\nfrom = \"hub@example.org\"\n\
+             [channels.matrix.home]\nhomeserver = \"http://{platform}\"\ntoken = \"file:{token}\"\n{others}",
+            token = secrets.path().join("token").display(),
+            others = others(nowhere, secrets.path()),
+        );
+        Self::with(secrets, &accounts)
+    }
+
+    /// A hub with an agent, the channel `local`, and these accounts, whose secrets are in this folder.
+    pub(super) fn with(folder: TempDir, accounts: &str) -> Outcome<Self> {
         // There are secrets in it.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
         let store = Store::open(&folder.path().join("data"))?;
         let token = block_on(agents::add(&store, AGENT, Role::Agent, "bench"))??;
         store.close();
-        // In the form that the strictest of them wants.
-        fs::write(folder.path().join("token"), "123456789:AAABBBCCCDDDEEEFFFGGGHHHIIIJJJKKKLL")?;
-        let nowhere = free_address()?;
-        let space = format!("http://{nowhere}/v1/spaces/AAAA/messages?key=key&token=token");
-        fs::write(folder.path().join("space"), space)?;
-        fs::write(folder.path().join("signing"), "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA")?;
         let (listen, broker) = (free_address()?, free_address()?);
-        // Of those who are nowhere, nobody asks.
-        let platform = platform.map_or(free_address()?, |platform| platform);
         let text = format!(
             "[hub]\ndata_dir = {data:?}\nlisten = \"{listen}\"\n\
              [broker]\nlisten = \"{broker}\"\n\
              [agents.{AGENT}]\nper_minute = 0\nallow = [\"*\"]\ncross_context = \"allow\"\ndecorate = false\n\
-             [channels.local.home]\n\
-             [channels.email.home]\nhost = \"localhost\"\nfrom = \"hub@example.org\"\n\
-             [channels.matrix.home]\nhomeserver = \"http://{platform}\"\ntoken = \"file:{token}\"\n{others}",
+             [channels.local.home]\n{accounts}",
             data = folder.path().join("data"),
-            token = folder.path().join("token").display(),
-            others = others(nowhere, folder.path()),
         );
         fs::write(folder.path().join("gatepost.toml"), text)?;
         Ok(Self { folder, token, listen, hub: None })

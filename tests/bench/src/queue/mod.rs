@@ -22,6 +22,7 @@ mod endpoint;
 mod fixture;
 mod load;
 mod mock;
+mod receivers;
 mod turns;
 
 use std::{
@@ -54,24 +55,30 @@ const WAKE: Duration = Duration::from_millis(50);
 const DELIVERED_PER_SECOND: f64 = 3_000.0;
 /// Bytes of memory of a hub without work.
 const IDLE: u64 = 20_000_000;
+/// How often a second its threads wake up while it waits for people.
+const WAKES: f64 = 3.0;
 const LONG_QUEUE: u32 = 100_000;
 /// Beside that of an empty queue: so many for SQLite's pages and the like, and these for each row.
 const LONG_QUEUE_MEMORY: u64 = 4_000_000;
 const ROW_MEMORY: u64 = 100;
 const ROUNDS: usize = 3;
 
-/// Prints the figures of the queue: all, or those of `accept`, `broadcast`, `deliver`, `turns` or `memory`.
+/// Prints the figures of the queue: all, or those of `accept`, `broadcast`, `deliver`, `turns`, `memory` or `receivers`.
 pub(crate) fn measure(only: Option<&str>) -> Outcome<()> {
     println!("\nqueue: medians of {ROUNDS} rounds; both sides of each ratio in turns");
-    let parts: [(&str, Part); 5] = [
+    let parts: [(&str, Part); 6] = [
         ("accept", accepts),
         ("broadcast", broadcasts),
         ("deliver", delivers),
         ("turns", wakes),
         ("memory", memory),
+        ("receivers", receives),
     ];
     if let Some(only) = only.filter(|only| !parts.iter().any(|(name, _)| name == only)) {
-        return Err(format!("queue has no part {only:?}: accept, broadcast, deliver, turns, memory").into());
+        return Err(format!(
+            "queue has no part {only:?}: accept, broadcast, deliver, turns, memory, receivers"
+        )
+        .into());
     }
     parts
         .into_iter()
@@ -165,6 +172,19 @@ fn accepts() -> Outcome<()> {
         ms(serial.endpoint),
         serial.ratio,
         verdict(serial.ratio <= TIMES_SERIAL)
+    );
+    Ok(())
+}
+
+/// What a hub costs that waits for people.
+fn receives() -> Outcome<()> {
+    let idle = receivers::measure()?;
+    println!(
+        "idle hub, five receivers: {:.1} MB resident, {:.1} wake-ups/s; budget {:.0} MB and {WAKES:.0}/s  {}",
+        megabytes(idle.resident),
+        idle.wakes,
+        megabytes(IDLE),
+        verdict(idle.resident <= IDLE && idle.wakes <= WAKES)
     );
     Ok(())
 }
