@@ -145,6 +145,12 @@ fn forgotten(tx: &Transaction<'_>, before: i64) -> Result<usize, StoreError> {
               WHERE at < ? AND decided IN ('allowed', 'expired') LIMIT ?)",
             before,
         ),
+        // Nothing that was said in it is left either.
+        (
+            "DELETE FROM sessions WHERE (agent, channel, account, address, thread) IN
+              (SELECT agent, channel, account, address, thread FROM sessions WHERE last_at < ? LIMIT ?)",
+            before,
+        ),
     ] {
         gone += tx.prepare_cached(sql)?.execute([before, few])?;
     }
@@ -191,6 +197,7 @@ mod tests {
             new_message::NewMessage,
             transition::{self, Change, NewPart},
         },
+        sessions::place::{OpenedBy, Place, find, note},
         store::Store,
     };
 
@@ -276,5 +283,24 @@ mod tests {
         assert_eq!((report.purged_to, report.rows, report.last), (20, 2, 22));
         assert_eq!(report.faults, []);
         assert_eq!(outbox.store.read(crate::audit::first_broken).await.unwrap(), None);
+    }
+
+    #[tokio::test]
+    async fn a_session_goes_once_nobody_has_spoken_in_it_for_as_long_as_messages_are_kept() {
+        let (_directory, outbox) = outbox(0).await;
+        let place = |address: &str| Place {
+            channel: "local".into(),
+            account: "home".into(),
+            address: address.into(),
+            thread: None,
+        };
+        let work = move |tx: &rusqlite::Transaction<'_>| {
+            note(tx, "a", &place("ann"), "one", OpenedBy::Person, 1_000)?;
+            note(tx, "a", &place("bob"), "two", OpenedBy::Agent, 1_000)?;
+            note(tx, "a", &place("bob"), "two", OpenedBy::Agent, 3_000)?;
+            let gone = received(tx, 2_000)?;
+            Ok::<_, StoreError>((gone, find(tx, "a", &place("ann"))?, find(tx, "a", &place("bob"))?))
+        };
+        assert_eq!(outbox.store.write(work).await.unwrap(), (1, None, Some(("two".into(), 3_000))));
     }
 }
