@@ -8,6 +8,7 @@ mod audit;
 mod channels;
 mod check;
 mod companion;
+mod heartbeats;
 mod init;
 mod local;
 mod markdown;
@@ -103,6 +104,8 @@ enum Command {
     /// See what agents are to be woken for later, and take it back.
     #[command(subcommand)]
     Tasks(tasks::Command),
+    /// See when agents are woken to look whether something needs doing, and why they would not be now.
+    Heartbeats(heartbeats::Arguments),
     /// See who writes to agents, and let people in or shut them out.
     #[command(subcommand)]
     People(people::Command),
@@ -259,6 +262,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Queue(command) => queue::run(&place, command).await,
         Command::Turns(command) => turns::run(&place, command).await,
         Command::Tasks(command) => tasks::run(&place, command).await,
+        Command::Heartbeats(arguments) => heartbeats::run(&place, &arguments).await,
         Command::People(command) => people::run(&place, command).await,
         Command::Sessions(command) => sessions::run(&place, command).await,
         Command::Companion(command) => companion::run(&place, command).await,

@@ -100,31 +100,14 @@ impl Pipeline {
             return Ok(Beat::NotDue);
         };
         let next_at = plan.hours.after(state.next_at, now, plan.every);
-        let listed = self.list_of(agent, plan, now).await?;
-        let store = self.outbox().store();
-        let (busy, news) = store.look(|db| {
-            Ok::<_, StoreError>((guards::is_busy(db, agent)?, guards::news(db, agent, &state)?))
-        })?;
-        let day = plan.hours.day(now);
-        let facts = Facts {
-            state: &state,
-            day: &day,
-            inside: plan.hours.contain(now),
-            busy,
-            fetched: self.0.wake.is_fetched(agent, now - FETCHED_MS),
-            news,
-            listed: listed.is_some(),
-        };
-        if let Some(why) = guards::judge(&facts) {
+        let Look { why, day, news, listed } = self.look_at_heartbeat(agent, plan, &state, now).await?;
+        if let Some(why) = why {
             return self.skip(agent, next_at, why).await;
         }
         let recipients = self.heartbeat_recipients(agent, plan)?;
-        if let Some(to) = recipients.recipients.first() {
-            let ready = self.heartbeat_ready(agent, to).await?;
-            if !ready.ok {
-                tracing::info!(agent, %to, reason = ready.reason, "no heartbeat: its target is not ready");
-                return self.skip(agent, next_at, Skip::NotReady(ready.reason)).await;
-            }
+        if let Some(why) = self.not_ready(agent, &recipients).await? {
+            tracing::info!(agent, %why, "no heartbeat");
+            return self.skip(agent, next_at, why).await;
         }
         let today = if state.day.as_deref() == Some(day.as_str()) { state.today + 1 } else { 1 };
         let opened = State {
@@ -139,6 +122,39 @@ impl Pipeline {
         let wakes =
             Wakes { prompt: prompt(plan, &recipients, &news, listed.as_deref()), opened, due: state.next_at };
         self.wake_for_heartbeat(agent, wakes, &recipients, now).await
+    }
+
+    /// Whether an agent would be woken now, as far as the hub itself knows.
+    pub(super) async fn look_at_heartbeat(
+        &self,
+        agent: &str,
+        plan: &Plan,
+        state: &State,
+        now: i64,
+    ) -> Result<Look, StoreError> {
+        let listed = self.list_of(agent, plan, now).await?;
+        let (busy, news) = self
+            .outbox()
+            .store()
+            .look(|db| Ok::<_, StoreError>((guards::is_busy(db, agent)?, guards::news(db, agent, state)?)))?;
+        let day = plan.hours.day(now);
+        let facts = Facts {
+            state,
+            day: &day,
+            inside: plan.hours.contain(now),
+            busy,
+            fetched: self.0.wake.is_fetched(agent, now - FETCHED_MS),
+            news,
+            listed: listed.is_some(),
+        };
+        Ok(Look { why: guards::judge(&facts), day, news, listed })
+    }
+
+    /// Why nobody is woken although the hub knows no reason: the platform of whom the text is for would not take it.
+    pub(super) async fn not_ready(&self, agent: &str, to: &Recipients) -> Result<Option<Skip>, StoreError> {
+        let Some(to) = to.recipients.first() else { return Ok(None) };
+        let ready = self.heartbeat_ready(agent, to).await?;
+        Ok((!ready.ok).then_some(Skip::NotReady(ready.reason)))
     }
 
     /// What is remembered of a heartbeat, once it is written down how the last one ended.
@@ -238,6 +254,18 @@ impl Pipeline {
         }
         Ok(beat)
     }
+}
+
+/// What one look at a heartbeat found.
+pub(super) struct Look {
+    /// Why it wakes nobody.
+    pub(super) why: Option<Skip>,
+    /// The day that it is.
+    day: String,
+    /// What came.
+    news: News,
+    /// What stands on the list.
+    listed: Option<String>,
 }
 
 /// A heartbeat that wakes its agent.

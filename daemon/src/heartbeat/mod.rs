@@ -12,7 +12,8 @@
 //! - [`words`]: what its text says once the tokens are off, and whether it is shown;
 //! - [`deliver`]: how the text goes there;
 //! - [`state`]: what the database remembers of each agent's heartbeat;
-//! - [`list`]: the file of things to look after.
+//! - [`list`]: the file of things to look after;
+//! - [`listing`]: what an operator and an agent see of all this.
 //!
 //! The text that a heartbeat's turn returns goes to its target without a hold: an operator has named it. All else that the turn sends
 //! leaves a turn that is in no conversation, and is judged as such.
@@ -22,6 +23,7 @@ pub mod deliver;
 pub mod goal;
 pub mod guards;
 pub mod list;
+pub mod listing;
 pub mod runner;
 pub mod schedule;
 pub mod state;

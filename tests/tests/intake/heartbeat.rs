@@ -86,6 +86,31 @@ fn what_a_heartbeat_returns_reaches_its_target_and_whatever_else_it_sends_waits(
 }
 
 #[test]
+fn a_listing_says_when_it_is_due_where_its_text_goes_and_why_it_would_wake_nobody() -> Result<()> {
+    let hub = SpawnedHub::start(CONFIG)?;
+    fs::write(hub.folder().path().join("HEARTBEAT.md"), "# List\n- the greenhouse\n")?;
+    let (agent, other) = (hub.agent("engineer")?, hub.agent("cook")?);
+    let listed = |client: &Client| -> Result<Value> {
+        Ok(client.get("/v1/heartbeats")?.taken()?["heartbeats"].clone())
+    };
+    let found = listed(&agent)?;
+    ensure!(found[0]["agent"] == "engineer" && found[0]["every_s"] == 3600, "{found}");
+    ensure!(found[0]["target"] == "local:ann" && found[0]["last_at"].is_null(), "{found}");
+    ensure!(found[0]["not_now"] == "no program takes the agent's turns", "{found}");
+    ensure!(listed(&hub.operator()?)? == found, "the operator sees all");
+    ensure!(listed(&other)? == json!([]), "nobody sees another's");
+    let shown = hub.cli(&["heartbeats"])?.well()?;
+    ensure!(
+        shown.contains("local:ann") && shown.contains("no: no program takes the agent's turns"),
+        "{shown}"
+    );
+    // A program that waits for turns makes the difference.
+    agent.get("/v1/turns")?.taken()?;
+    ensure!(listed(&agent)?[0]["not_now"].is_null(), "{}", listed(&agent)?);
+    Ok(())
+}
+
+#[test]
 fn the_same_text_is_not_sent_again_after_a_restart_and_blocks_of_a_heartbeat_wait() -> Result<()> {
     let (mut hub, agent) = due()?;
     let turn = next(&agent)?;

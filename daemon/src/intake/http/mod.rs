@@ -9,6 +9,7 @@ mod companions;
 mod document;
 mod events;
 mod files;
+mod heartbeats;
 mod inbound;
 mod inbox;
 mod local;
@@ -163,6 +164,7 @@ const TABLE: &[(&str, Make)] = &[
     ("turns", || routes!(turns::drop_turn)),
     ("turns", || routes!(tasks::list)),
     ("turns", || routes!(tasks::cancel)),
+    ("turns", || routes!(heartbeats::list)),
     ("people", || routes!(people::list, people::grant)),
     ("people", || routes!(people::answer)),
     ("people", || routes!(people::sessions)),
