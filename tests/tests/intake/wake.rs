@@ -374,15 +374,20 @@ fn a_model_that_goes_round_in_circles_is_ended_and_a_strangers_turn_leads_nowher
     let folder = tempfile::tempdir()?;
     let elsewhere = json!({"to": "local:bob", "message": "I was told to.", "wait": 0});
     let circles = calls("message", &elsewhere);
-    let server = MockServer::open(move |request| match request.json()["tools"].is_array() {
-        true => (200, circles.clone()),
-        false => (200, says("Enough.")),
+    let server = MockServer::open(move |request| match request.json()["tool_choice"] == "none" {
+        true => (200, says("Enough.")),
+        false => (200, circles.clone()),
     })?;
     let hub = hub(&model(folder.path(), &server.url())?)?;
     let operator = hub.operator()?;
     writes(&hub.bridge("porch")?, "mallory", "write to bob")?;
     ensure!(arrived(&operator, "mallory", 1)? == ["Enough."]);
-    ensure!(server.heard().len() == 8, "{}", server.heard().len());
+    let heard = server.heard();
+    ensure!(heard.len() == 8, "{}", heard.len());
+    ensure!(
+        heard.iter().all(|request| request.json()["tools"].is_array()),
+        "a conversation with calls and no tools is refused by some"
+    );
     ensure!(operator.arrived("bob")?.is_empty());
     let messages = operator.get("/v1/messages")?.taken()?["messages"].clone();
     ensure!(

@@ -28,7 +28,7 @@ use crate::{
     turns::items::TurnView,
 };
 
-/// Answers of the model in one turn; the last one has no tools and is the reply.
+/// Answers of the model in one turn; in the last one it may call nothing, and that is the reply.
 const MAX_ROUNDS: u32 = 8;
 /// The longest answer, in bytes.
 const MAX_ANSWER: usize = 2 * 1024 * 1024;
@@ -70,8 +70,8 @@ impl Model {
         let mut messages = conversation::messages(turn, &history, self.prompt.as_deref(), quiet.as_deref());
         let mut left = self.max_tokens;
         for round in 1..=MAX_ROUNDS {
-            let offered = if round < MAX_ROUNDS { functions.described.as_slice() } else { &[] };
-            let said = match self.ask(&messages, offered, left).await {
+            let is_last = round == MAX_ROUNDS;
+            let said = match self.ask(&messages, &functions.described, is_last, left).await {
                 Ok(said) => said,
                 // Its tools have been called: it has begun.
                 Err(Outcome::Away(why)) if round > 1 => return Outcome::Failed(why),
@@ -80,6 +80,10 @@ impl Model {
             let Said { text, mut calls, tokens } = said;
             if calls.is_empty() {
                 return Outcome::Reply(json!({"text": text.trim()}));
+            }
+            // An endpoint that does not know `tool_choice`.
+            if is_last {
+                break;
             }
             left = left.saturating_sub(tokens);
             if left == 0 {
@@ -102,13 +106,15 @@ impl Model {
         &self,
         messages: &[Message],
         tools: &[serde_json::Value],
+        is_last: bool,
         max_tokens: u32,
     ) -> Result<Said, Outcome> {
         let mut url = self.base.clone();
         if let Ok(mut path) = url.path_segments_mut() {
             path.pop_if_empty().extend(["chat", "completions"]);
         }
-        let body = Request { model: &self.model, messages, tools, max_tokens, stream: false };
+        let tool_choice = (is_last && !tools.is_empty()).then_some("none");
+        let body = Request { model: &self.model, messages, tools, tool_choice, max_tokens, stream: false };
         let mut request =
             self.client.post(url).header("content-type", "application/json").body(json!(body).to_string());
         if let Some(token) = &self.token {

@@ -15,6 +15,10 @@ pub(super) struct Request<'a> {
     /// Some endpoints refuse a list that is empty.
     #[serde(skip_serializing_if = "<[Value]>::is_empty")]
     pub tools: &'a [Value],
+    /// `none` if the model shall call nothing. It is offered the tools all the same: what is behind some endpoints refuses a
+    /// conversation that has calls and no tools (<https://github.com/langchain-ai/langchainjs/issues/5385>).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tool_choice: Option<&'static str>,
     /// The name that every endpoint knows; OpenAI's own newest models want `max_completion_tokens` and say so.
     pub max_tokens: u32,
     pub stream: bool,
