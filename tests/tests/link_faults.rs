@@ -17,7 +17,7 @@ use gatepost_tests::hub::{PATIENCE, TestHub, client::text, engineer};
 use serde_json::json;
 
 /// Houses at once.
-const HOUSES: usize = 10;
+const HOUSES: usize = 40;
 /// One frame in so many goes wrong.
 const ONE_IN: usize = 20;
 /// What that may cost at most, for nineteen cards in twenty.
