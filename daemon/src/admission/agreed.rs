@@ -12,7 +12,7 @@ use super::{
 use crate::{
     message::{call::Call, receipt::Receipt, refusal::Refusal},
     pipeline::Pipeline,
-    policy::{Origin, Scope},
+    policy::{self, Origin, Scope, Source},
 };
 
 /// The turn of a text that its operator has agreed to.
@@ -41,7 +41,8 @@ impl Pipeline {
         }
         self.pace_of(agent)?;
         let resolved = self.resolved(agent, &call, None).await?;
-        let origin = match self.is_under_hold(&resolved.content(agent, &call, None, &[], &[])).await? {
+        let nowhere = policy::Provenance::default();
+        let origin = match self.is_under_hold(&resolved.content(agent, &call, nowhere, &[], &[])).await? {
             // It is in no conversation, and a person is asked.
             true => None,
             false => Some(Origin {
@@ -53,7 +54,7 @@ impl Pipeline {
                 because: None,
             }),
         };
-        match self.admitted_from(agent, call, origin, idempotency).await? {
+        match self.admitted_from(agent, call, Source { origin, least_trusted: None }, idempotency).await? {
             Admission::Before(receipt) => Ok(*receipt),
             Admission::New(admitted) if self.0.hooks.before_sending().next().is_some() => {
                 self.accept_hooked(*admitted, Arc::default()).await

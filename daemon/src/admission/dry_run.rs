@@ -70,18 +70,18 @@ impl Pipeline {
         mut call: Call,
         renderings: &Renderings,
     ) -> Result<DryRun, Refusal> {
-        let origin = self.origin_of(agent, &call).await?;
+        let source = self.source_of(agent, &call).await?;
         let rules = self.rules(agent);
-        let resolved = self.resolved(agent, &call, origin.as_ref()).await?;
+        let resolved = self.resolved(agent, &call, source.origin.as_ref()).await?;
         let Resolved { target, account, .. } = &resolved;
-        let judged = self.verdict(&resolved.content(agent, &call, origin.as_ref(), &[], &[])).await?;
+        let judged = self.verdict(&resolved.content(agent, &call, source.of(), &[], &[])).await?;
         let (judged, touched) = match judged {
             // Nobody is asked for what is refused anyway.
             denied @ Verdict::Deny(_) => (denied, vec![]),
             _ => {
                 self.name_edited(&resolved, &mut call)?;
-                let touched = self.locate(origin.as_ref(), &resolved, &call).await?;
-                let content = resolved.content(agent, &call, origin.as_ref(), &[], &touched);
+                let touched = self.locate(source.origin.as_ref(), &resolved, &call).await?;
+                let content = resolved.content(agent, &call, source.of(), &[], &touched);
                 (self.verdict(&content).await?, touched)
             }
         };
@@ -115,9 +115,9 @@ impl Pipeline {
         }
         let adapter = self.adapter_of(&resolved)?;
         plan::check(adapter.as_ref(), &call, &resolved)?;
-        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
+        let staged = self.stage(agent, &mut call, source.origin.as_ref(), &resolved, &touched).await?;
         let attachments = attachments(&staged);
-        let content = resolved.content(agent, &call, origin.as_ref(), &attachments, &touched);
+        let content = resolved.content(agent, &call, source.of(), &attachments, &touched);
         let parts = self.plan(adapter.as_ref(), rules, &content, renderings).await?;
         if verdict == "hold" {
             document::check(&parts, &attachments)

@@ -29,8 +29,9 @@ use crate::{
         receipt, receipt_of,
         row::Lane,
     },
+    people::users,
     pipeline::{Pipeline, unavailable},
-    policy::{Origin, Touched, Verdict},
+    policy::{self, Origin, Scope, Source, Touched, Verdict},
     sessions::{self, place::Place},
     store::{StoreError, now_ms},
     turns::lease,
@@ -91,27 +92,28 @@ impl Pipeline {
             return Ok(Admission::Before(Box::new(receipt)));
         }
         self.pace_of(agent)?;
-        let origin = self.origin_of(agent, &call).await?;
-        self.admitted_from(agent, call, origin, idempotency).await
+        let source = self.source_of(agent, &call).await?;
+        self.admitted_from(agent, call, source, idempotency).await
     }
 
-    /// The checks after these, of a call that comes from this conversation.
+    /// The checks after these, of a call that comes from there.
     pub(super) async fn admitted_from(
         &self,
         agent: &str,
         mut call: Call,
-        origin: Option<Origin>,
+        source: Source,
         idempotency: Idempotency,
     ) -> Result<Admission, Refusal> {
-        let resolved = self.admit(agent, &call, origin.as_ref()).await?;
+        let origin = source.origin.as_ref();
+        let resolved = self.admit(agent, &call, source.of()).await?;
         self.name_edited(&resolved, &mut call)?;
-        let (touched, asks) = self.touched(agent, &call, origin.as_ref(), &resolved).await?;
+        let (touched, asks) = self.touched(agent, &call, source.of(), &resolved).await?;
         // It was judged with the message that it is of.
         if call.reply_to.is_none() {
             call.reply_to = self.quoted_again(&resolved, &call)?;
         }
         // Only for who may send it, and where it can go.
-        let staged = self.stage(agent, &mut call, origin.as_ref(), &resolved, &touched).await?;
+        let staged = self.stage(agent, &mut call, origin, &resolved, &touched).await?;
         let Target { channel, address, .. } = resolved.target.clone();
         let lane = Lane { channel, account: resolved.account.clone(), address };
         let ttl = call.ttl.unwrap_or(self.0.ttl).min(self.0.ttl);
@@ -121,7 +123,7 @@ impl Pipeline {
             self.0.accounts.on_unknown(&resolved.target.channel, &resolved.account) == OnUnknown::Resend
         });
         let account_is = self.0.accounts.fingerprint(&resolved.target.channel, &resolved.account);
-        let said_in = self.said_in(agent, &call.operation, origin.as_ref(), &resolved);
+        let said_in = self.said_in(agent, &call.operation, origin, &resolved);
         let new = NewMessage {
             id: MessageId::new(),
             agent: agent.to_owned(),
@@ -135,7 +137,8 @@ impl Pipeline {
             unidentified: resolved.unidentified,
             reply_to: call.reply_to,
             silent: call.silent,
-            origin,
+            origin: source.origin,
+            least_trusted: source.least_trusted,
             said_in,
             text: call.text,
             attachments: attachments(&staged),
@@ -220,6 +223,7 @@ impl Pipeline {
             quoted: None,
             silent: new.silent,
             origin: new.origin.as_ref(),
+            least_trusted: new.least_trusted.as_ref(),
             operation: &new.operation,
             text: &new.text,
             attachments: &new.attachments,
@@ -331,7 +335,21 @@ impl Pipeline {
         if let Some(turn) = &origin.turn {
             self.keep_turn(turn).await.map_err(unavailable)?;
         }
-        Ok(origin)
+        let now = self.scope_now(context).map_err(unavailable)?;
+        Ok(Origin { scope: origin.scope.into_iter().chain(now).min(), ..origin })
+    }
+
+    /// How far the least trusted author of a context's words is trusted now, if anybody has said so: who was shut out since they wrote
+    /// has no more say than a stranger.
+    fn scope_now(&self, context: &str) -> Result<Option<Scope>, StoreError> {
+        let people = &self.0.routing.people;
+        self.outbox().store().look(|db| {
+            let mut least = None;
+            for author in sessions::authors(db, context)? {
+                least = least.into_iter().chain(users::trusted(db, people, &author)?).min();
+            }
+            Ok(least)
+        })
     }
 
     /// Keeps the turn that a call belongs to: whoever calls is at work. Written down only if it is time to prolong its lease.
@@ -346,11 +364,21 @@ impl Pipeline {
         store.write(move |tx| lease::renew(tx, &turn, next)).await
     }
 
-    pub(super) async fn origin_of(&self, agent: &str, call: &Call) -> Result<Option<Origin>, Refusal> {
-        match &call.context {
-            Some(context) => self.identified_origin(self.origin(agent, context).await?).await.map(Some),
-            None => Ok(None),
-        }
+    /// Where a call comes from. Only the context of a turn at work tells that for sure: without one, and with that of a turn that
+    /// has ended, it may be from any turn that the agent is at, and the least trusted of them counts.
+    pub(super) async fn source_of(&self, agent: &str, call: &Call) -> Result<Source, Refusal> {
+        let origin = match &call.context {
+            Some(context) => Some(self.identified_origin(self.origin(agent, context).await?).await?),
+            None => None,
+        };
+        let turn = origin.as_ref().and_then(|origin| origin.turn.as_deref());
+        let least_trusted = self
+            .0
+            .outbox
+            .store()
+            .look(|db| sessions::least_trusted_at_work(db, agent, turn))
+            .map_err(unavailable)?;
+        Ok(Source { origin, least_trusted })
     }
 
     /// Where a call goes, as whom its platform knows.
@@ -366,9 +394,14 @@ impl Pipeline {
     }
 
     /// What is refused here leaves nothing in the queue.
-    async fn admit(&self, agent: &str, call: &Call, origin: Option<&Origin>) -> Result<Resolved, Refusal> {
-        let resolved = self.resolved(agent, call, origin).await?;
-        if let Verdict::Deny(refusal) = self.verdict(&resolved.content(agent, call, origin, &[], &[])).await?
+    async fn admit(
+        &self,
+        agent: &str,
+        call: &Call,
+        source: policy::Provenance<'_>,
+    ) -> Result<Resolved, Refusal> {
+        let resolved = self.resolved(agent, call, source.origin).await?;
+        if let Verdict::Deny(refusal) = self.verdict(&resolved.content(agent, call, source, &[], &[])).await?
         {
             return Err(self.with_its_section(agent, refusal));
         }
@@ -382,11 +415,11 @@ impl Pipeline {
         &self,
         agent: &str,
         call: &Call,
-        origin: Option<&Origin>,
+        source: policy::Provenance<'_>,
         resolved: &Resolved,
     ) -> Result<(Vec<Touched>, bool), Refusal> {
-        let touched = self.locate(origin, resolved, call).await?;
-        match self.verdict(&resolved.content(agent, call, origin, &[], &touched)).await? {
+        let touched = self.locate(source.origin, resolved, call).await?;
+        match self.verdict(&resolved.content(agent, call, source, &[], &touched)).await? {
             Verdict::Deny(refusal) => Err(self.with_its_section(agent, refusal)),
             Verdict::Allow(_) => Ok((touched, false)),
             Verdict::Hold(_) => Ok((touched, true)),

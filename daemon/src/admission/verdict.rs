@@ -90,8 +90,8 @@ impl Pipeline {
         let mut seen: Vec<(Target, String, &Call)> = Vec::with_capacity(calls.len());
         for call in calls {
             // What is refused for another reason is told so for itself.
-            let Ok(origin) = self.origin_of(agent, call).await else { continue };
-            let Ok(resolved) = self.resolved(agent, call, origin.as_ref()).await else { continue };
+            let Ok(source) = self.source_of(agent, call).await else { continue };
+            let Ok(resolved) = self.resolved(agent, call, source.origin.as_ref()).await else { continue };
             let Resolved { target, account, .. } = resolved;
             if let Some((.., before)) =
                 seen.iter().find(|(other, from, _)| *other == target && *from == account)
@@ -149,7 +149,8 @@ impl Pipeline {
 }
 
 fn judged(rights: &Rights, content: &Content<'_>, held_with: &[String], entries: &Entries) -> Verdict {
-    policy::judge(rights, content.origin, &subject(content, held_with), entries)
+    let from = policy::Provenance { origin: content.origin, least_trusted: content.least_trusted };
+    policy::judge(rights, from, &subject(content, held_with), entries)
 }
 
 fn subject<'a>(content: &Content<'a>, held_with: &'a [String]) -> Subject<'a> {
@@ -160,5 +161,6 @@ fn subject<'a>(content: &Content<'a>, held_with: &'a [String]) -> Subject<'a> {
         unidentified: content.unidentified,
         held_with,
         touched: content.touched,
+        moderates: content.operation.moderates(),
     }
 }

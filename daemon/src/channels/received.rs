@@ -179,6 +179,8 @@ pub struct ReplyTo {
     pub id: String,
     /// Whether the account wrote it.
     pub mine: bool,
+    /// The platform's id of who wrote it, where the platform tells.
+    pub author: Option<String>,
     /// What it says, where the platform tells.
     pub text: Option<String>,
 }

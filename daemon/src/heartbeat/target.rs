@@ -118,10 +118,7 @@ fn last_with_an_owner(
     while let Some(row) = rows.next()? {
         let (channel, sender): (String, String) = (row.get(0)?, row.get(3)?);
         let user = user_id(&channel, &sender);
-        let scope = match people.get(&user) {
-            Some(person) => Some(person.scope),
-            None => users::granted(db, &user)?,
-        };
+        let scope = users::trusted(db, people, &user)?;
         // By nobody's word in the configuration: then it is a bridge's, which vouches for whom it reports.
         if scope.is_none_or(|scope| scope == Scope::Owner) {
             return Ok(Some(Place { channel, account: row.get(1)?, address: row.get(2)?, thread: None }));

@@ -213,6 +213,24 @@ impl Operation {
         }
     }
 
+    /// Whether it acts on people, or on messages that somebody else may have written.
+    pub fn moderates(&self) -> bool {
+        match self {
+            Self::Delete { .. }
+            | Self::Pin { .. }
+            | Self::Unpin { .. }
+            | Self::Timeout { .. }
+            | Self::Kick { .. }
+            | Self::Ban { .. } => true,
+            Self::Send(_)
+            | Self::Poll(_)
+            | Self::Thread { .. }
+            | Self::React { .. }
+            | Self::Edit { .. }
+            | Self::Presence { .. } => false,
+        }
+    }
+
     /// Whether people read words of it, and may answer them.
     pub fn says_something(&self) -> bool {
         matches!(self, Self::Send(_) | Self::Poll(_) | Self::Thread { .. } | Self::Edit { .. })

@@ -4,7 +4,7 @@ use crate::{
     message::{
         MessageId, attachment::Attachment, fingerprint::Fingerprint, operation::Operation, target::Target,
     },
-    policy::{Origin, Touched},
+    policy::{LeastTrusted, Origin, Touched},
     sessions::place::Place,
 };
 
@@ -53,6 +53,8 @@ pub struct NewMessage {
     pub silent: bool,
     /// The conversation its turn came from.
     pub origin: Option<Origin>,
+    /// The turn that it may be from, although its context does not say so.
+    pub least_trusted: Option<LeastTrusted>,
     /// The session that it is said in.
     pub said_in: SaidIn,
     /// What the agent wrote.
@@ -93,6 +95,7 @@ impl NewMessage {
             reply_to: None,
             silent: false,
             origin: None,
+            least_trusted: None,
             said_in: SaidIn::None,
             text: text.into(),
             attachments: vec![],

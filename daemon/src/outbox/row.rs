@@ -13,7 +13,7 @@ use crate::{
         state::{PartState, State},
         target::Target,
     },
-    policy::{Origin, Touched},
+    policy::{LeastTrusted, Origin, Source, Touched},
     store::StoreError,
 };
 
@@ -54,6 +54,8 @@ pub struct MessageRow {
     pub silent: bool,
     /// The conversation its turn came from.
     pub origin: Option<Origin>,
+    /// The turn that it may be from, although its context does not say so.
+    pub least_trusted: Option<LeastTrusted>,
     /// The session that it is said in; none if it says nothing to anybody.
     pub session: Option<String>,
     /// What is sent: what the agent wrote, or what the hooks made of it.
@@ -98,6 +100,7 @@ impl MessageRow {
     }
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+        let Source { origin, least_trusted } = source(row)?;
         Ok(Self {
             seq: row.get(0)?,
             id: row.get(1)?,
@@ -110,7 +113,8 @@ impl MessageRow {
             thread: row.get(8)?,
             reply_to: row.get(9)?,
             silent: row.get(10)?,
-            origin: origin(row)?,
+            origin,
+            least_trusted,
             text: row.get(12)?,
             accepted_at: row.get(13)?,
             deadline: row.get(14)?,
@@ -151,10 +155,11 @@ impl MessageRow {
     }
 }
 
-/// An origin that cannot be read is an error and not "no origin": policy must not judge by a lost fact.
-fn origin(row: &Row<'_>) -> rusqlite::Result<Option<Origin>> {
+/// A source that cannot be read is an error and not "none": policy must not judge by a lost fact.
+fn source(row: &Row<'_>) -> rusqlite::Result<Source> {
     let text: Option<String> = row.get(11)?;
-    text.map(|text| serde_json::from_str(&text)).transpose().map_err(|error| {
+    let Some(text) = text else { return Ok(Source::default()) };
+    Source::read(&text).map_err(|error| {
         rusqlite::Error::FromSqlConversionFailure(11, rusqlite::types::Type::Text, Box::new(error))
     })
 }

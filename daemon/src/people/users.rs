@@ -3,6 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde::Serialize;
 
+use super::People;
 use crate::{clock::Time, policy::Scope, store::StoreError};
 
 /// Somebody who wrote.
@@ -44,6 +45,17 @@ pub fn seen(tx: &Transaction<'_>, id: &str, name: Option<&str>, now: i64) -> Res
 pub fn granted(db: &Connection, id: &str) -> Result<Option<Scope>, StoreError> {
     let mut look = db.prepare_cached("SELECT scope FROM grants WHERE user = ?")?;
     Ok(look.query_row([id], |row| row.get(0)).optional()?)
+}
+
+/// How far somebody is trusted now, by the configuration or else by what a person granted; nothing if nobody has said.
+///
+/// # Errors
+/// The database.
+pub fn trusted(db: &Connection, people: &People, id: &str) -> Result<Option<Scope>, StoreError> {
+    match people.get(id) {
+        Some(person) => Ok(Some(person.scope)),
+        None => granted(db, id),
+    }
 }
 
 /// Grants a scope to somebody, in place of the one before; `Unknown` takes back what was granted.

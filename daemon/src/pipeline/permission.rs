@@ -96,8 +96,13 @@ impl Pipeline {
             unidentified: message.unidentified.as_deref(),
             held_with: &held_with,
             touched: &message.touched,
+            moderates: message.operation.moderates(),
         };
-        Ok(match policy::judge(rights, message.origin.as_ref(), &subject, &entries(known)) {
+        let from = policy::Provenance {
+            origin: message.origin.as_ref(),
+            least_trusted: message.least_trusted.as_ref(),
+        };
+        Ok(match policy::judge(rights, from, &subject, &entries(known)) {
             Verdict::Deny(refusal) => Some(Forbidden::NotAllowed(refusal.error)),
             Verdict::Hold(why) if !approved => Some(Forbidden::NotAsked(why)),
             Verdict::Hold(_) | Verdict::Allow(_) => None,

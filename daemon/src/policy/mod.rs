@@ -15,6 +15,7 @@ pub use allowlist::{Allowlist, Pattern, PatternError};
 pub use location::{Location, Touched};
 pub use scope::Scope;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 pub use subject::{Entries, Subject};
 
 use crate::message::{
@@ -67,6 +68,83 @@ pub struct Origin {
     pub because: Option<String>,
 }
 
+/// The least trusted turn that an agent is at. A call that names no context, or that of another turn which has ended, may be from it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LeastTrusted {
+    /// The turn.
+    pub turn: String,
+    /// How far the least trusted words of it are trusted; less than an owner's.
+    pub scope: Scope,
+    /// Whose words started it, and which: what a person is shown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+}
+
+/// Where a message comes from.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Source {
+    /// The conversation that its context stands for.
+    pub origin: Option<Origin>,
+    /// The turn that it may be from, although its context does not say so.
+    pub least_trusted: Option<LeastTrusted>,
+}
+
+impl Source {
+    /// As one text to store: the origin's fields, and `least_trusted` beside them; nothing, if there is neither.
+    pub fn written(origin: Option<&Origin>, least_trusted: Option<&LeastTrusted>) -> Option<String> {
+        let mut written = origin.map(|origin| json!(origin)).or_else(|| least_trusted.map(|_| json!({})))?;
+        if let Some(least_trusted) = least_trusted {
+            written["least_trusted"] = json!(least_trusted);
+        }
+        Some(written.to_string())
+    }
+
+    /// Reads what [`Source::written`] wrote, and what was stored before there was `least_trusted`.
+    ///
+    /// # Errors
+    /// It is something else.
+    pub fn read(text: &str) -> Result<Self, serde_json::Error> {
+        let mut fields: serde_json::Map<String, Value> = serde_json::from_str(text)?;
+        let least_trusted = fields.remove("least_trusted").map(serde_json::from_value).transpose()?;
+        let origin = match fields.is_empty() && least_trusted.is_some() {
+            true => None,
+            false => Some(serde_json::from_value(Value::Object(fields))?),
+        };
+        Ok(Self { origin, least_trusted })
+    }
+
+    /// That, for a verdict.
+    pub fn of(&self) -> Provenance<'_> {
+        Provenance { origin: self.origin.as_ref(), least_trusted: self.least_trusted.as_ref() }
+    }
+}
+
+/// Where a message comes from, as it is judged.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Provenance<'a> {
+    /// The conversation that its context stands for.
+    pub origin: Option<&'a Origin>,
+    /// The turn that it may be from, although its context does not say so.
+    pub least_trusted: Option<&'a LeastTrusted>,
+}
+
+impl Provenance<'_> {
+    /// How far the least trusted words are trusted that it may come from.
+    fn scope(&self) -> Scope {
+        let own = self.origin.and_then(|origin| origin.scope);
+        own.into_iter().chain(self.least_trusted.map(|at| at.scope)).min().unwrap_or(Scope::Owner)
+    }
+
+    /// Whose words those are.
+    fn because(&self) -> Option<&String> {
+        let own = self.origin.and_then(|origin| origin.because.as_ref());
+        match self.least_trusted {
+            Some(at) if self.origin.is_none_or(|origin| origin.scope > Some(at.scope)) => at.because.as_ref(),
+            _ => own,
+        }
+    }
+}
+
 /// What policy says of a message.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
@@ -78,24 +156,28 @@ pub enum Verdict {
     Deny(Refusal),
 }
 
-/// Judges a message of an agent with `rights`, from `origin`, to whom `subject` is; `entries` are those of its lists that are
-/// not identities themselves.
-pub fn judge(rights: &Rights, origin: Option<&Origin>, subject: &Subject<'_>, entries: &Entries) -> Verdict {
-    let target = subject.target;
+/// Judges a message of an agent with `rights`, of where it is `from`, to whom `subject` is; `entries` are those of its lists that
+/// are not identities themselves.
+pub fn judge(rights: &Rights, from: Provenance<'_>, subject: &Subject<'_>, entries: &Entries) -> Verdict {
+    let (target, origin, scope) = (subject.target, from.origin, from.scope());
     if !rights.permits(subject, entries) {
         return Verdict::Deny(not_allowed(rights, &target.channel, subject.written()));
     }
+    let because = |why: String| match from.because() {
+        Some(because) => format!("{why}; because {because}"),
+        None => why,
+    };
     let Some(leaves) = leaves(origin, subject.account, target, subject.touched) else {
-        return Verdict::Allow("it stays in its own conversation");
+        return match subject.moderates && scope < Scope::Owner {
+            true => Verdict::Hold(because("it acts on people or on messages of others".into())),
+            false => Verdict::Allow("it stays in its own conversation"),
+        };
     };
-    let leaves = match origin.and_then(|origin| origin.because.as_ref()) {
-        Some(because) => format!("{leaves}; because {because}"),
-        None => leaves,
-    };
+    let leaves = because(leaves);
     // A turn is as trusted as the least trusted words in it: a stranger's start nothing outside their conversation, and those of
     // somebody who was let in nothing that a person has not seen.
-    let scope = origin.and_then(|origin| origin.scope).unwrap_or(Scope::Owner);
-    if scope < Scope::Known {
+    // What may be from a turn, and may not, is no stranger's for sure: a person is asked.
+    if origin.and_then(|origin| origin.scope).is_some_and(|scope| scope < Scope::Known) {
         return Verdict::Deny(stranger(target, &leaves));
     }
     if let Some(why) = rights.hold.holds(subject, entries) {
@@ -226,6 +308,7 @@ mod tests {
     }
 
     fn judged(rights: &Rights, from: Option<&Origin>, to: &Target) -> Verdict {
+        let from = Provenance { origin: from, least_trusted: None };
         judge(rights, from, &Subject::known("home", to), &Entries::new())
     }
 
@@ -293,6 +376,56 @@ mod tests {
     }
 
     #[test]
+    fn a_call_that_names_no_turn_at_work_may_be_from_any_and_a_person_is_asked() {
+        let all = rights(&["*"], &[], CrossContext::Allow);
+        let because = Some("mallory wrote: \"tell Bob\"".to_owned());
+        let ended = Origin { scope: Some(Scope::Owner), ..origin("local:ann").unwrap() };
+        for scope in [Scope::Unknown, Scope::Known] {
+            let least = LeastTrusted { turn: "t1".into(), scope, because: because.clone() };
+            for origin in [None, Some(&ended)] {
+                let from = Provenance { origin, least_trusted: Some(&least) };
+                let bob = target("local:bob");
+                let Verdict::Hold(why) = judge(&all, from, &Subject::known("home", &bob), &Entries::new())
+                else {
+                    panic!("{scope}, {origin:?}")
+                };
+                assert!(why.ends_with("; because mallory wrote: \"tell Bob\""), "{why}");
+            }
+        }
+        let denied = rights(&["*"], &[], CrossContext::Deny);
+        assert_eq!(verdict(&denied, None, "local:bob"), "cross_context");
+    }
+
+    #[test]
+    fn nobody_but_an_owner_has_people_or_messages_acted_on_unasked() {
+        let all = rights(&["*"], &[], CrossContext::Allow);
+        let ann = target("local:ann");
+        let subject = Subject { moderates: true, ..Subject::known("home", &ann) };
+        for (scope, held) in [(Scope::Unknown, true), (Scope::Known, true), (Scope::Owner, false)] {
+            let own = Origin { scope: Some(scope), ..origin("local:ann").unwrap() };
+            let from = Provenance { origin: Some(&own), least_trusted: None };
+            let judged = judge(&all, from, &subject, &Entries::new());
+            assert_eq!(matches!(judged, Verdict::Hold(_)), held, "{scope}: {judged:?}");
+        }
+    }
+
+    #[test]
+    fn a_source_reads_back_as_it_was_written() {
+        let least = LeastTrusted { turn: "t1".into(), scope: Scope::Known, because: None };
+        let own = origin("local:ann#1");
+        for (origin, least_trusted) in
+            [(None, None), (own.clone(), None), (None, Some(least.clone())), (own, Some(least))]
+        {
+            let written = Source::written(origin.as_ref(), least_trusted.as_ref());
+            let read = written.as_deref().map_or_else(Source::default, |text| Source::read(text).unwrap());
+            assert_eq!(read, Source { origin, least_trusted });
+        }
+        for bad in ["{}", "[]", "{\"account\": \"home\"}", "{\"least_trusted\": 1}"] {
+            assert!(Source::read(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn a_person_reads_whose_words_started_it() {
         let all = rights(&["*"], &[], CrossContext::Hold);
         let because = Some("Ann (telegram:1) wrote: \"tell Bob\"".to_owned());
@@ -326,7 +459,9 @@ mod tests {
             let touched = [Touched { message: "5".into(), location }];
             let target = target(to);
             let subject = Subject { touched: &touched, ..Subject::known("home", &target) };
-            match judge(rights, origin(from).as_ref(), &subject, &Entries::new()) {
+            let origin = origin(from);
+            let from = Provenance { origin: origin.as_ref(), least_trusted: None };
+            match judge(rights, from, &subject, &Entries::new()) {
                 Verdict::Allow(_) => "allow".to_owned(),
                 Verdict::Hold(reason) => reason,
                 Verdict::Deny(refusal) => refusal.reason.unwrap().to_owned(),

@@ -28,12 +28,22 @@ pub struct Subject<'a> {
     pub held_with: &'a [String],
     /// The messages there that it names.
     pub touched: &'a [Touched],
+    /// Whether it acts on people, or on messages that others may have written.
+    pub moderates: bool,
 }
 
 impl<'a> Subject<'a> {
     /// A target whose address is its identity.
     pub fn known(account: &'a str, target: &'a Target) -> Self {
-        Self { account, target, written_as: None, unidentified: None, held_with: &[], touched: &[] }
+        Self {
+            account,
+            target,
+            written_as: None,
+            unidentified: None,
+            held_with: &[],
+            touched: &[],
+            moderates: false,
+        }
     }
 
     /// The address as it was written.

@@ -10,7 +10,7 @@ use crate::{
     people::{
         Person,
         requests::{self, Request},
-        users,
+        user_id, users,
     },
     pipeline::Pipeline,
     policy::Scope,
@@ -28,6 +28,17 @@ struct Answered {
 }
 
 impl Pipeline {
+    /// Whether somebody was shut out: nothing that they write is read.
+    ///
+    /// # Errors
+    /// The database.
+    pub fn has_shut_out(&self, channel: &str, sender: Option<&str>) -> Result<bool, StoreError> {
+        let Some(sender) = sender else { return Ok(false) };
+        let (people, id) = (&self.0.routing.people, user_id(channel, sender));
+        let trusted = self.outbox().store().look(|db| users::trusted(db, people, &id))?;
+        Ok(trusted == Some(Scope::Blocked))
+    }
+
     /// Who has this id, by the configuration.
     pub fn person(&self, user: &str) -> Option<&Person> {
         self.0.routing.people.get(user)

@@ -125,6 +125,15 @@ impl Pipeline {
         Ok(held.map(drop))
     }
 
+    /// Whether a turn is in a conversation.
+    ///
+    /// # Errors
+    /// The database.
+    pub fn has_conversation(&self, id: &str) -> Result<bool, StoreError> {
+        let sql = "SELECT 1 FROM turns WHERE id = ? AND channel IS NOT NULL";
+        self.outbox().store().look(|db| Ok(db.prepare_cached(sql)?.exists([id])?))
+    }
+
     /// Ends a turn of the caller's.
     ///
     /// # Errors

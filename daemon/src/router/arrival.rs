@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     channels::received::{Event, Received},
+    people::{user_id, users},
     policy::Scope,
     sessions::place::Place,
     store::StoreError,
@@ -38,6 +39,8 @@ pub(super) struct Arrival<'a> {
     pub(super) place: Place,
     pub(super) user: String,
     pub(super) scope: Scope,
+    /// How far its words are trusted: as far as its author, or less if they hand on somebody else's.
+    pub(super) trust: Scope,
     /// What hooks said of it.
     pub(super) said: &'a Said,
     /// Whether the account itself is meant.
@@ -94,8 +97,12 @@ impl<'a> Arrival<'a> {
             }
             _ => false,
         };
+        let trust = match at.vouched {
+            Some(vouched) => vouched,
+            None => trust(tx, &place, &mut received, scope, routing)?,
+        };
         let late = received.said_at.is_some_and(|said_at| said_at < now - MAX_AGE_MS);
-        Ok(Self { at, received, place, user, scope, said, calls: is_answer, late, answers, row: None })
+        Ok(Self { at, received, place, user, scope, trust, said, calls: is_answer, late, answers, row: None })
     }
 
     /// The text; nothing of what is no message.
@@ -128,6 +135,39 @@ pub(crate) fn sender_of(
     let people = &routing.people;
     let sender = routing.gates.sender.resolve(db, people, &at.channel, &received.author, said)?;
     Ok(Sender { scope: at.vouched.unwrap_or(sender.scope), ..sender })
+}
+
+/// How far the words of an event are trusted that an agent reads with it. What was forwarded has an author whom nobody vouches for;
+/// what is quoted has its own, and of somebody who was shut out nothing is quoted.
+fn trust(
+    tx: &Transaction<'_>,
+    place: &Place,
+    received: &mut Received,
+    scope: Scope,
+    routing: &Routing,
+) -> Result<Scope, StoreError> {
+    let writer = received.author.id.clone();
+    let (Event::Message(words) | Event::Webhook(words) | Event::Edit(words)) = &mut received.event else {
+        return Ok(scope);
+    };
+    let mut least = if words.forwarded { scope.min(Scope::Unknown) } else { scope };
+    let Some(reply) = words.reply_to.as_mut().filter(|reply| !reply.mine && reply.text.is_some()) else {
+        return Ok(least);
+    };
+    let quoted = match &reply.author {
+        Some(author) if *author == writer => return Ok(least),
+        Some(author) => {
+            let known = users::trusted(tx, &routing.people, &user_id(&place.channel, author))?;
+            known.unwrap_or(Scope::Unknown)
+        }
+        None => scope_of_message(tx, place, Some(&reply.id))?,
+    };
+    if quoted == Scope::Blocked {
+        reply.text = None;
+    } else {
+        least = least.min(quoted);
+    }
+    Ok(least)
 }
 
 /// How far the author of a message that was received is trusted.

@@ -111,7 +111,7 @@ impl Accepting<'_> {
             session,
             gather: gathers.then_some(gather.as_str()),
             cause: Cause::Message,
-            scope: arrival.scope,
+            scope: arrival.trust,
             place: Some(place),
             inbound: row,
         };
@@ -133,7 +133,7 @@ impl Accepting<'_> {
         let Place { channel, account, address, thread } = &arrival.place;
         let Columns { kind, text, platform_id, facts } = Columns::of(received, arrival.late);
         let json = serde_json::to_string(&facts).unwrap_or_default();
-        let (author, scope, said_at) = (&received.author, arrival.scope, received.said_at);
+        let (author, scope, said_at) = (&received.author, arrival.trust, received.said_at);
         tx.prepare_cached(
             "INSERT INTO inbound (channel, account, peer, thread, sender, platform_id, text, at, kind, facts, scope, said_at)
              VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",

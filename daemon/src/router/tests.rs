@@ -153,10 +153,55 @@ async fn an_answer_to_a_message_of_the_hubs_calls_it() {
     let mut reply = said("1", "1", "yes");
     reply.event = Event::Message(Words {
         text: "yes".into(),
-        reply_to: Some(ReplyTo { id: "77".into(), mine: true, text: None }),
+        reply_to: Some(ReplyTo { id: "77".into(), mine: true, ..ReplyTo::default() }),
         ..Words::default()
     });
     assert!(hub.receive(vec![reply]).await.woken);
+}
+
+/// What somebody quotes or hands on.
+fn quoting(mut received: Received, author: Option<&str>, text: Option<&str>, forwarded: bool) -> Received {
+    let Event::Message(words) = &mut received.event else { panic!() };
+    let reply = ReplyTo {
+        id: "q".into(),
+        author: author.map(str::to_owned),
+        text: text.map(str::to_owned),
+        mine: false,
+    };
+    words.reply_to = (!forwarded).then_some(reply);
+    words.forwarded = forwarded;
+    received
+}
+
+#[tokio::test]
+async fn words_that_are_quoted_or_forwarded_are_trusted_as_far_as_who_wrote_them() {
+    for (author, text, forwarded, scope) in [
+        (Some("1"), Some("mine"), false, Scope::Owner),
+        (Some("2"), Some("bob's"), false, Scope::Known),
+        (Some("9"), Some("a stranger's"), false, Scope::Unknown),
+        (Some("9"), None, false, Scope::Owner),
+        (None, Some("nobody knows whose"), false, Scope::Unknown),
+        (Some("3"), Some("eve's"), false, Scope::Owner),
+        (None, None, true, Scope::Unknown),
+    ] {
+        let hub = Hub::new(vec![route("a", "telegram:*")]);
+        hub.receive(vec![calling(quoting(said("k", "1", "Look."), author, text, forwarded))]).await;
+        let turns = hub.turns("a").await;
+        assert_eq!(turns.iter().map(|(_, scope)| *scope).collect::<Vec<_>>(), [scope], "{author:?} {text:?}");
+        // Of somebody who was shut out nothing is read.
+        let quoted = hub.count("SELECT count(*) FROM inbound WHERE facts LIKE '%eve''s%'").await;
+        assert_eq!(quoted, 0);
+    }
+}
+
+#[tokio::test]
+async fn a_quoted_message_that_the_hub_has_is_trusted_as_it_was() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    hub.receive(vec![calling(said("q", "2", "Bob was here."))]).await;
+    let quote = quoting(said("k", "1", "Look."), None, Some("Bob was here."), false);
+    hub.receive(vec![calling(quote)]).await;
+    let scopes: Vec<Scope> = hub.turns("a").await.into_iter().map(|(_, scope)| scope).collect();
+    assert_eq!(scopes, [Scope::Known, Scope::Known]);
 }
 
 #[tokio::test]

@@ -90,7 +90,7 @@ impl Accepting<'_> {
         let mut arrival = Arrival::know(self.tx, at, received, Said::NOTHING, self.routing, self.now)?;
         arrival.row = Some(row);
         let let_in = "UPDATE inbound SET request = NULL, scope = ? WHERE seq = ?";
-        self.tx.execute(let_in, params![arrival.scope, row])?;
+        self.tx.execute(let_in, params![arrival.trust, row])?;
         for route in wirings(self.tx, self.routing, &arrival.place)? {
             self.for_agent(&route, &mut arrival)?;
         }

@@ -14,8 +14,9 @@ use crate::{
     agents,
     audit::{self, Entry, Event},
     message::target::Target,
+    people::user_id,
     plain_text::one_line,
-    policy::Origin,
+    policy::{LeastTrusted, Origin},
     store::{Store, StoreError, now_ms},
 };
 
@@ -262,6 +263,39 @@ pub async fn origin(
         Some((_, expires_at, _)) if expires_at <= now_ms() => Err(ContextError::Expired),
         Some((.., origin)) => Ok(origin),
     })
+}
+
+/// Who wrote what the turn of a context has in it, or, if it has none, what it was issued for: ids of people.
+///
+/// # Errors
+/// The database.
+pub fn authors(db: &Connection, token: &str) -> Result<Vec<String>, StoreError> {
+    let mut authors = db.prepare_cached(
+        "SELECT DISTINCT channel, sender FROM inbound WHERE sender IS NOT NULL AND seq IN (
+             SELECT inbound FROM contexts WHERE hash = ?1
+             UNION SELECT turn_items.inbound FROM turn_items JOIN contexts ON contexts.turn = turn_items.turn WHERE hash = ?1)",
+    )?;
+    let id = |row: &Row<'_>| Ok(user_id(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?));
+    Ok(authors.query_map([agents::hash(token)], id)?.collect::<Result<_, _>>()?)
+}
+
+/// The least trusted turn that an agent is at and that no owner's words alone began; none while it is at the turn `but`, whose own
+/// trust counts then.
+///
+/// # Errors
+/// The database.
+pub fn least_trusted_at_work(
+    db: &Connection,
+    agent: &str,
+    but: Option<&str>,
+) -> Result<Option<LeastTrusted>, StoreError> {
+    let sql = "SELECT seq, id, scope FROM turns WHERE agent = ?1 AND state = 'leased' AND scope <> 'owner'
+             AND NOT EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND agent = ?1 AND state = 'leased')
+         ORDER BY CASE scope WHEN 'blocked' THEN 0 WHEN 'unknown' THEN 1 ELSE 2 END, seq LIMIT 1";
+    let turn = |row: &Row<'_>| {
+        Ok(LeastTrusted { turn: row.get(1)?, scope: row.get(2)?, because: because(db, row.get(0)?)? })
+    };
+    Ok(db.prepare_cached(sql)?.query_row(params![agent, but], turn).optional()?)
 }
 
 /// The longest words of a person that stand on a card, in characters.

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::{clock::Time, message::target::Target, store::StoreError};
+use crate::{clock::Time, message::target::Target, policy::Scope, store::StoreError};
 
 /// A line of a session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
@@ -24,6 +24,8 @@ pub struct Line {
     pub kind: String,
     /// What it says.
     pub text: String,
+    /// How far its author was trusted when it came; null for what the agent said, and for what a bridge reported to the agent itself.
+    pub scope: Option<Scope>,
     /// The number of its row: among what people wrote, a later one is greater.
     #[serde(skip)]
     pub seq: i64,
@@ -31,7 +33,7 @@ pub struct Line {
 
 /// What people wrote: what stands in turns of the session, and what bridges reported for it.
 const HEARD: &str = "SELECT 0, CASE kind WHEN 'task' THEN ?1 ELSE coalesce(facts ->> '$.name', sender, '') END, channel, peer, thread, at,
-         kind, text, seq
+         kind, text, seq, scope
      FROM inbound WHERE seq IN (
          SELECT inbound FROM (SELECT inbound FROM turn_items WHERE agent = ?1 AND session = ?2 ORDER BY inbound DESC LIMIT ?3)
          UNION SELECT inbound FROM (SELECT inbound FROM contexts WHERE agent = ?1 AND session = ?2 ORDER BY inbound DESC LIMIT ?3))";
@@ -39,7 +41,7 @@ const HEARD: &str = "SELECT 0, CASE kind WHEN 'task' THEN ?1 ELSE coalesce(facts
 /// What arrived of what the agent said.
 const SAID: &str = "SELECT 1, agent, channel, address, thread, ended_at, action,
          (SELECT group_concat(shown, char(10)) FROM (SELECT shown FROM parts
-             WHERE message = messages.seq AND state = 'confirmed' ORDER BY idx)), seq
+             WHERE message = messages.seq AND state = 'confirmed' ORDER BY idx)), seq, NULL
      FROM messages WHERE agent = ?1 AND session = ?2 AND ended_at IS NOT NULL
          AND EXISTS (SELECT 1 FROM parts WHERE message = messages.seq AND state = 'confirmed')
      ORDER BY ended_at DESC LIMIT ?3";
@@ -69,6 +71,7 @@ pub fn read(db: &Connection, agent: &str, session: &str, limit: u32) -> Result<V
             kind: row.get(6)?,
             text: row.get::<_, Option<String>>(7)?.unwrap_or_default(),
             seq: row.get(8)?,
+            scope: row.get(9)?,
         })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)

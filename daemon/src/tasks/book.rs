@@ -221,17 +221,26 @@ pub fn find(db: &Connection, id: &str, agent: Option<&str>) -> Result<Option<Tas
     Ok(db.prepare_cached(&sql)?.query_row(params![id, agent], read).optional()?)
 }
 
-/// The tasks of an agent, or of all: those that are due next first, then, with `ended`, those that are over.
+/// The tasks of an agent, or of all, that are trusted as far as `most` at most: those that are due next first, then, with `ended`,
+/// those that are over.
 ///
 /// # Errors
 /// The database.
-pub fn list(db: &Connection, agent: Option<&str>, ended: bool, limit: u32) -> Result<Vec<Task>, StoreError> {
+pub fn list(
+    db: &Connection,
+    agent: Option<&str>,
+    most: Scope,
+    ended: bool,
+    limit: u32,
+) -> Result<Vec<Task>, StoreError> {
+    let rank = "CASE scope WHEN 'blocked' THEN 0 WHEN 'unknown' THEN 1 WHEN 'known' THEN 2 ELSE 3 END";
     let sql = format!(
-        "SELECT {COLUMNS} FROM tasks WHERE (?1 IS NULL OR agent = ?1) AND (?2 OR ended_at IS NULL)
+        "SELECT {COLUMNS} FROM tasks
+         WHERE (?1 IS NULL OR agent = ?1) AND (?2 OR ended_at IS NULL) AND {rank} <= ?4
          ORDER BY ended_at IS NOT NULL, ended_at DESC, next_at, seq LIMIT ?3"
     );
     let mut rows = db.prepare_cached(&sql)?;
-    let rows = rows.query_map(params![agent, ended, limit], read)?;
+    let rows = rows.query_map(params![agent, ended, limit, most as i64], read)?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
 

@@ -161,7 +161,7 @@ pub struct ReplyView {
 }
 
 impl From<Reply> for ReplyView {
-    fn from(Reply { id, mine, text }: Reply) -> Self {
+    fn from(Reply { id, mine, text, author: _ }: Reply) -> Self {
         Self { id, mine, text }
     }
 }

@@ -76,6 +76,9 @@ pub struct Reply {
     pub id: String,
     /// Whether the account wrote it.
     pub mine: bool,
+    /// The platform's id of who wrote it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
     /// What it says.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -122,6 +125,7 @@ impl Columns {
             facts.reply_to = words.reply_to.as_ref().map(|reply| Reply {
                 id: reply.id.clone(),
                 mine: reply.mine,
+                author: reply.author.clone(),
                 text: reply.text.clone(),
             });
         } else {
@@ -152,6 +156,7 @@ impl Columns {
             reply_to: facts.reply_to.map(|reply| ReplyTo {
                 id: reply.id,
                 mine: reply.mine,
+                author: reply.author,
                 text: reply.text,
             }),
         };

@@ -197,6 +197,81 @@ async fn nothing_that_anybody_writes_makes_a_message_leave_its_conversation_by_i
     Ok(())
 }
 
+/// An agent that leaves its context out, gives an old one, or one of another turn, is no more trusted for it.
+#[tokio::test(flavor = "multi_thread")]
+async fn without_the_context_of_its_turn_nothing_leaves_unasked_while_an_agent_is_at_strangers_words()
+-> Result<()> {
+    let public = CONFIG.replace("[routes.home]", "[routes.home]\nsenders = \"all\"\nunknown = \"public\"");
+    let mut home = Home::open(&public).await?;
+    home.says("ann", "1", "Hello")?;
+    let owners = home.next()?;
+    home.reply(&owners, "NO_REPLY")?.taken()?;
+    // With nobody's words at work it may, as cross_context says.
+    let free = home.engineer.send(&json!({"to": "local:boss", "message": "By myself"}))?;
+    home.engineer.ended(text(&free, "id"), "sent")?;
+
+    for (who, key) in [("stranger", "2"), ("bob", "3")] {
+        home.says(who, key, "Tell the boss psst")?;
+        let turn = home.next()?;
+        for (n, context) in [json!(null), owners["context"].clone()].into_iter().enumerate() {
+            let call = json!({"to": "local:boss", "message": format!("psst {who} {n}"), "context": context});
+            let held = home.engineer.post("/v1/messages", &call)?.taken()?;
+            ensure!(held["state"] == "held", "{who}, {context}: {held}");
+            let why = home.hub.operator()?.message(text(&held, "id"))?;
+            ensure!(why.to_string().contains(&format!("because local:{who} wrote")), "{why}");
+        }
+        let asked =
+            home.engineer.tool("message", &json!({"action": "send", "to": "local:boss", "message": who}))?;
+        ensure!(asked["state"] == "held", "by the tool: {asked}");
+        let mut ends = ends(&turn, "<message to=\"local:boss\">psst</message>");
+        ends["context"] = owners["context"].clone();
+        let wrong = home.engineer.post("/v1/reply", &ends)?;
+        ensure!(wrong.status == 400 && wrong.body["reason"] == "wrong_context", "{wrong:?}");
+        ends.as_object_mut().context("an object")?.remove("context");
+        let missing = home.engineer.post("/v1/reply", &ends)?;
+        ensure!(missing.status == 400 && missing.body["reason"] == "wrong_shape", "{missing:?}");
+        home.reply(&turn, "NO_REPLY")?.taken()?;
+    }
+    ensure!(home.hub.arrived("boss")? == ["By myself"], "nothing else left");
+    home.hub.stop().await;
+    Ok(())
+}
+
+/// What an owner scheduled is not for the ears of whoever is answered meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn tasks_of_an_owner_are_not_listed_in_a_strangers_turn() -> Result<()> {
+    let public = CONFIG.replace("[routes.home]", "[routes.home]\nsenders = \"all\"\nunknown = \"public\"");
+    let mut home = Home::open(&public).await?;
+    let task = json!({"when": "in 2h", "prompt": "The door code is 1234."});
+    ensure!(home.engineer.tool("schedule_task", &task)?["ok"] == true);
+    let listed = |home: &Home| home.engineer.tool("list_tasks", &json!({}));
+    ensure!(listed(&home)?["tasks"][0]["prompt"] == task["prompt"]);
+    home.says("stranger", "1", "What are you up to?")?;
+    let turn = home.next()?;
+    ensure!(listed(&home)?["tasks"] == json!([]), "{}", listed(&home)?);
+    ensure!(home.engineer.get("/v1/tasks")?.taken()?["tasks"] == json!([]));
+    home.reply(&turn, "NO_REPLY")?.taken()?;
+    ensure!(listed(&home)?["tasks"][0]["prompt"] == task["prompt"]);
+    home.hub.stop().await;
+    Ok(())
+}
+
+/// Who is shut out after they wrote has no more say than a stranger.
+#[tokio::test(flavor = "multi_thread")]
+async fn whoever_is_shut_out_in_the_middle_of_their_turn_sends_nothing_any_more() -> Result<()> {
+    let mut home = Home::open(CONFIG).await?;
+    let asked = home.says("carol", "1", "Is anybody in?")?;
+    let code = asked["asked"][0].as_str().context("a code")?.to_owned();
+    home.hub.cli(&["people", "allow", &code])?.well()?;
+    let turn = home.next()?;
+    ensure!(home.send(&turn, "local:boss")?.taken()?["state"] == "held");
+    home.hub.cli(&["people", "set", "local:carol", "blocked"])?.well()?;
+    let refused = home.send(&turn, "local:boss")?;
+    ensure!(refused.status == 403 && refused.body["reason"] == "stranger", "{refused:?}");
+    home.hub.stop().await;
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_turn_that_is_handed_back_is_given_again_and_the_operator_sees_it() -> Result<()> {
     let mut home = Home::open(CONFIG).await?;

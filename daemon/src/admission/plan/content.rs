@@ -11,7 +11,7 @@ use crate::{
         target::Target,
     },
     outbox::row::MessageRow,
-    policy::{Origin, Touched},
+    policy::{LeastTrusted, Origin, Touched},
     render::{self, Document, Flavour, Part},
 };
 
@@ -38,6 +38,8 @@ pub struct Content<'a> {
     pub silent: bool,
     /// Where its turn came from.
     pub origin: Option<&'a Origin>,
+    /// The turn that it may be from, although its context does not say so.
+    pub least_trusted: Option<&'a LeastTrusted>,
     /// What is done.
     pub operation: &'a Operation,
     /// Markdown.
@@ -64,6 +66,7 @@ impl<'a> Content<'a> {
             quoted: None,
             silent: message.silent,
             origin: message.origin.as_ref(),
+            least_trusted: message.least_trusted.as_ref(),
             operation: &message.operation,
             text: &message.text,
             attachments: &message.attachments,

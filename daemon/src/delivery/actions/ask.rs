@@ -103,7 +103,9 @@ fn asking(tx: &Transaction<'_>, message: &MessageRow) -> Result<Asking, StoreErr
         [(session, ..)] => Some(session.clone()),
         _ => None,
     };
-    let scopes = turns.iter().map(|(_, scope, _)| *scope).chain(origin.and_then(|origin| origin.scope));
+    let scopes = turns.iter().map(|(_, scope, _)| *scope);
+    let scopes = scopes.chain(origin.and_then(|origin| origin.scope));
+    let scopes = scopes.chain(message.least_trusted.as_ref().map(|at| at.scope));
     Ok(Asking {
         session: origin.and_then(|origin| origin.session.clone()).or(only),
         scope: scopes.min().unwrap_or(Scope::Known).min(Scope::Known),

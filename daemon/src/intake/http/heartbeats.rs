@@ -26,7 +26,7 @@ struct Listed {
     path = "/v1/heartbeats",
     responses((status = OK, body = Listed)),
 )]
-pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> Response {
+pub(super) async fn heartbeats(State(endpoint): State<Endpoint>, request: Request) -> Response {
     endpoint
         .serve(&[Role::Agent, Role::Operator], request, async |caller, _| {
             let of = (caller.role != Role::Operator).then_some(caller.name.as_str());

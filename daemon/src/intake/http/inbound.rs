@@ -131,6 +131,9 @@ enum Kind {
 struct Answered {
     /// The platform's id of it.
     id: String,
+    /// Who wrote it. What it says is trusted as far as they are; without a name, as far as a stranger is.
+    #[serde(default)]
+    sender: Option<String>,
     /// What it says.
     #[serde(default)]
     text: Option<String>,
@@ -204,6 +207,11 @@ pub(super) async fn receive(State(endpoint): State<Endpoint>, request: Request) 
             let mut inbound = for_agent(&pipeline, report)?;
             let Inbound { channel, account, peer, .. } = &inbound;
             inbound.peer = pipeline.identity_of(channel, account, peer).await?;
+            let sender = inbound.sender.as_deref();
+            if pipeline.has_shut_out(&inbound.channel, sender).map_err(message_service::broken)? {
+                let hint = "nothing of theirs is read: gatepost people set lets them in again";
+                return Err(Refusal::new(Code::Forbidden, "its sender was shut out", hint).because("blocked"));
+            }
             let format = registry::tool_result_format(&inbound.channel);
             let room = endpoint.0.store.space().look();
             if !room.accepts() {
@@ -308,7 +316,12 @@ fn received(report: Report, address: String) -> Result<Received, Refusal> {
     let words = Words {
         text: report.text,
         forwarded: report.forwarded,
-        reply_to: report.reply_to.map(|reply| ReplyTo { id: reply.id, mine: false, text: reply.text }),
+        reply_to: report.reply_to.map(|reply| ReplyTo {
+            id: reply.id,
+            mine: false,
+            author: reply.sender,
+            text: reply.text,
+        }),
         ..Words::default()
     };
     let event = match report.kind {

@@ -164,7 +164,7 @@ const TABLE: &[(&str, Make)] = &[
     ("turns", || routes!(turns::drop_turn)),
     ("turns", || routes!(tasks::list)),
     ("turns", || routes!(tasks::cancel)),
-    ("turns", || routes!(heartbeats::list)),
+    ("turns", || routes!(heartbeats::heartbeats)),
     ("people", || routes!(people::list, people::grant)),
     ("people", || routes!(people::answer)),
     ("people", || routes!(people::sessions)),

@@ -12,6 +12,7 @@ use super::{Endpoint, caller, messages::listed, problem::Refused, query};
 use crate::{
     agents::Role,
     intake::{message_service::broken, tasks},
+    policy::Scope,
     tasks::book::{self, Task},
 };
 
@@ -51,8 +52,14 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
             let agent = if caller.role == Role::Operator { wanted.agent } else { Some(caller.name.clone()) };
             let pipeline = endpoint.pipeline();
             let ended = wanted.ended.unwrap_or(false);
-            let read =
-                pipeline.outbox().store().read(move |db| book::list(db, agent.as_deref(), ended, limit));
+            let is_operator = caller.role == Role::Operator;
+            let read = pipeline.outbox().store().read(move |db| {
+                let most = match &agent {
+                    Some(agent) if !is_operator => book::least_at_work(db, agent)?,
+                    _ => Scope::Owner,
+                };
+                book::list(db, agent.as_deref(), most, ended, limit)
+            });
             Ok(Json(Listed { ok: true, tasks: read.await.map_err(broken)? }).into_response())
         })
         .await

@@ -218,6 +218,11 @@ impl<'a> Reply<'a> {
             }
         }
         let Some(Held { id, lease, .. }) = &self.turn else { return self.say_all(turn).await };
+        if turn.context.is_none() && self.pipeline.has_conversation(id).map_err(broken)? {
+            let hint = "give the context that came with the turn, or end the turn without words: POST /v1/turns/{id}/end";
+            return Err(Refusal::input("the turn is in a conversation, and its context is missing", hint)
+                .because("wrong_shape"));
+        }
         let outcome = self.say_all(turn).await?;
         let word = match (outcome["ok"].as_bool(), outcome.get("quiet").is_some_and(|quiet| !quiet.is_null()))
         {
@@ -233,6 +238,12 @@ impl<'a> Reply<'a> {
         let origin = match &turn.context {
             Some(context) => {
                 let origin = self.pipeline.origin(self.caller.agent(), context).await?;
+                if self.turn.as_ref().is_some_and(|held| origin.turn.as_ref() != Some(&held.id)) {
+                    let hint = "give the context that came with this turn";
+                    return Err(
+                        Refusal::input("the context is that of another turn", hint).because("wrong_context")
+                    );
+                }
                 Some(self.pipeline.identified_origin(origin).await?)
             }
             None if self.turn.is_some() => None,

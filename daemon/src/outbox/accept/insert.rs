@@ -20,6 +20,7 @@ use crate::{
         row::MessageRow,
         transition::{self, Change, NewPart},
     },
+    policy::Source,
     sessions::place::{self, OpenedBy},
     store::{StoreError, now_ms},
 };
@@ -97,7 +98,7 @@ impl Columns {
             serde_json::to_string(value).expect("what a message has is plain data with text for keys")
         }
         Self {
-            origin: new.origin.as_ref().map(json),
+            origin: Source::written(new.origin.as_ref(), new.least_trusted.as_ref()),
             attachments: (!new.attachments.is_empty()).then(|| json(&new.attachments)),
             operation: (!new.operation.is_plain()).then(|| json(&new.operation)),
             touched: (!new.touched.is_empty()).then(|| json(&new.touched)),
@@ -215,6 +216,7 @@ fn row_of(new: NewMessage, seq: i64, state: State, session: Option<String>, now:
         reply_to: new.reply_to,
         silent: new.silent,
         origin: new.origin,
+        least_trusted: new.least_trusted,
         session,
         text: new.text,
         accepted_at: now,

@@ -100,7 +100,10 @@ fn answered(data: &Value, me: &str) -> Option<ReplyTo> {
     let other = &data["referenced_message"];
     let text = other["content"].as_str().filter(|text| !text.is_empty());
     let mine = other["author"]["id"] == me;
-    Some(ReplyTo { id: id(&data["message_reference"]["message_id"])?, mine, text: text.map(str::to_owned) })
+    // A webhook's message has the webhook's id there.
+    let author = id(&other["author"]["id"]).filter(|_| !other["webhook_id"].is_string());
+    let text = text.map(str::to_owned);
+    Some(ReplyTo { id: id(&data["message_reference"]["message_id"])?, mine, author, text })
 }
 
 /// Text and files, a forwarded message's where it is one

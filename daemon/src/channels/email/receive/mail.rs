@@ -54,7 +54,7 @@ impl<'a> Mail<'a> {
         let answers = parent.as_deref().and_then(|parent| owner.part(parent));
         let words = Words {
             text: words::text(&message, parent.is_some()),
-            reply_to: parent.map(|id| ReplyTo { id, mine: false, text: None }),
+            reply_to: parent.map(|id| ReplyTo { id, ..ReplyTo::default() }),
             ..Words::default()
         };
         let received = Received {

@@ -188,7 +188,8 @@ impl Place<'_> {
             What::Words(text) if !text.is_empty() => Some(text.clone()),
             _ => None,
         });
-        ReplyTo { id: id.to_owned(), mine: fact.is_some_and(|fact| fact.sender == self.me), text }
+        let author = fact.map(|fact| fact.sender.clone());
+        ReplyTo { id: id.to_owned(), mine: fact.is_some_and(|fact| fact.sender == self.me), author, text }
     }
 
     fn fact(&self, id: &str) -> Option<&Fact> {

@@ -27,7 +27,8 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<Said> {
     let text = text.char_indices().nth(MAX_TEXT_CHARS).map_or(text, |(end, _)| &text[..end]);
     let mut words = Words {
         text: entities::with_links(text, entities),
-        forwarded: message["forward_origin"].is_object(),
+        // What an inline bot wrote is sent by a person, and not their words (<https://core.telegram.org/bots/api#message>, `via_bot`).
+        forwarded: message["forward_origin"].is_object() || message["via_bot"].is_object(),
         reply_to: reply(message, me),
         ..Words::default()
     };
@@ -59,8 +60,11 @@ fn reply(message: &Value, me: &Me) -> Option<ReplyTo> {
     let opens_topic = answered["forum_topic_created"].is_object();
     let text = ["text", "caption"].iter().find_map(|member| answered[*member].as_str());
     let text = message["quote"]["text"].as_str().or(text).map(str::to_owned);
-    let mine = answered["from"]["id"].as_i64() == Some(me.id);
-    (!opens_topic).then(|| ReplyTo { id: id.to_string(), mine, text })
+    let from = answered["from"]["id"].as_i64();
+    let (mine, author) = (from == Some(me.id), from.map(|id| id.to_string()));
+    // Whoever writes as a chat is not the account that Telegram puts in their place (`sender_chat`).
+    let author = author.filter(|_| !answered["sender_chat"].is_object());
+    (!opens_topic).then(|| ReplyTo { id: id.to_string(), mine, author, text })
 }
 
 /// What is no text, as one.

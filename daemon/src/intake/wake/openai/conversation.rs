@@ -2,7 +2,8 @@
 //!
 //! People's words are data. Each stands as a JSON object on a line of its own, with who said it and how far they are trusted, so that no
 //! sign in it can end the line, begin another one, or look like an instruction of the hub's. What a conversation is called is a
-//! stranger's word too, and stands nowhere.
+//! stranger's word too, and stands nowhere. A turn is as trusted as the least trusted words that its agent reads in it, so what
+//! somebody less trusted wrote before is no part of its history.
 
 use serde_json::{Value, json};
 
@@ -36,10 +37,13 @@ pub(super) fn messages(
     prompt: Option<&str>,
     quiet: Option<&str>,
 ) -> Vec<Message> {
-    let mut messages = vec![Message::of(Role::System, instructions(turn, prompt, quiet))];
     let first = turn.items.iter().filter_map(seq).min().unwrap_or(i64::MAX);
     // What belongs to this turn, or waits behind it, is no history yet.
     let before = history.iter().filter(|line| line.mine || line.seq < first);
+    let is_trusted = |line: &Line| line.scope.is_none_or(|scope| scope >= turn.scope);
+    let all_trusted = before.clone().all(is_trusted);
+    let before = before.filter(|line| is_trusted(line));
+    let mut messages = vec![Message::of(Role::System, instructions(turn, prompt, quiet, all_trusted))];
     for line in newest(before, MAX_HISTORY_BYTES, |line| line.text.len()) {
         match line.mine {
             true => push(&mut messages, Role::Assistant, cut(&line.text)),
@@ -52,8 +56,11 @@ pub(super) fn messages(
     messages
 }
 
-fn instructions(turn: &TurnView, prompt: Option<&str>, quiet: Option<&str>) -> String {
+fn instructions(turn: &TurnView, prompt: Option<&str>, quiet: Option<&str>, all_trusted: bool) -> String {
     let mut said = vec![prompt.unwrap_or(PROMPT).to_owned(), RULES.to_owned()];
+    if !all_trusted {
+        said.push("What people who are less trusted than these wrote here before is left out.".into());
+    }
     said.extend(quiet.map(|word| format!("To say nothing, answer with {word} and nothing else.")));
     if turn.context.is_none() {
         said.push("This turn is in no conversation: your text is sent to nobody.".into());
@@ -187,7 +194,7 @@ pub(super) mod tests {
 
     fn line(seq: i64, mine: bool, text: &str) -> Line {
         let (who, place) = (if mine { "engineer" } else { "Ann" }.into(), "telegram:1".into());
-        Line { mine, who, place, at: Time(seq), kind: "message".into(), text: text.into(), seq }
+        Line { mine, who, place, at: Time(seq), kind: "message".into(), text: text.into(), scope: None, seq }
     }
 
     fn lines(message: &Message) -> Vec<Value> {

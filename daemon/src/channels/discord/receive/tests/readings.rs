@@ -66,7 +66,7 @@ fn replies_forwards_polls_and_stickers_have_their_words() {
     let reply = json!({"type": 19, "message_reference": {"type": 0, "message_id": "90"},
         "referenced_message": {"author": {"id": ME}, "content": "Tea?"}});
     let reply = one("MESSAGE_CREATE", &message(reply));
-    let to = ReplyTo { id: "90".into(), mine: true, text: Some("Tea?".into()) };
+    let to = ReplyTo { id: "90".into(), mine: true, author: Some("1986".into()), text: Some("Tea?".into()) };
     assert_eq!(reply.event.words().unwrap().reply_to, Some(to));
     let forward = json!({"content": "", "message_reference": {"type": 1, "message_id": "90"},
         "message_snapshots": [{"message": {"content": "News"}}]});

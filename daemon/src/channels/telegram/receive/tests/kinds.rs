@@ -102,7 +102,8 @@ fn the_bot_is_meant_by_a_mark_or_an_answer_and_never_by_its_name_alone() {
     assert!(one("message", message(caption)).mentions_me);
     let answer = |from: i64| json!({"text": "yes", "reply_to_message": {"message_id": 4, "from": {"id": from}, "text": "Shall I?"}});
     let received = one("message", message(answer(99)));
-    let reply = ReplyTo { id: "4".into(), mine: true, text: Some("Shall I?".into()) };
+    let reply =
+        ReplyTo { id: "4".into(), mine: true, author: Some("99".into()), text: Some("Shall I?".into()) };
     assert_eq!((received.mentions_me, words(&received).reply_to.as_ref()), (true, Some(&reply)));
     assert!(!one("message", message(answer(8))).mentions_me);
 }
