@@ -4,7 +4,8 @@
 //! - [`starts`]: killed in the first moments of a database, new, restored or of an older program;
 //! - [`retention`]: killed while it lets go of what is past its time;
 //! - [`storm`]: a platform that answers as badly as it can;
-//! - [`turns`]: killed while people write and agents answer;
+//! - [`turns`]: killed while people write and agents answer, who are [`programs`] as bad as they come;
+//! - [`receiving`]: the same with servers that are no mocks, and platforms that tell anything but the truth;
 //! - [`flood`]: a long queue, and one that does not end.
 //!
 //! How long each of it runs, and with which dice, is said by the environment; CONTRIBUTING.md has the list. Each test
@@ -12,6 +13,8 @@
 
 mod flood;
 mod kills;
+mod programs;
+mod receiving;
 mod retention;
 mod starts;
 mod storm;

@@ -3,7 +3,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -15,7 +15,10 @@ use gatepost_tests::{
 };
 use serde_json::json;
 
-use super::turn;
+use super::{
+    programs::{Did, all_ended, work},
+    turn,
+};
 
 const CONFIG: &str = r#"
 [routing]
@@ -51,15 +54,6 @@ const PEOPLE: usize = 8;
 const NOTED_PEOPLE: usize = 3;
 const NOTED: usize = 3;
 
-/// What the agents did.
-#[derive(Default)]
-struct Agents {
-    crashed: AtomicUsize,
-    twice: AtomicUsize,
-    lost: AtomicUsize,
-    ended: AtomicUsize,
-}
-
 #[test]
 fn kills_in_the_midst_of_what_people_write_leave_every_message_in_one_turn_that_is_ended_once() -> Result<()>
 {
@@ -71,13 +65,13 @@ fn kills_in_the_midst_of_what_people_write_leave_every_message_in_one_turn_that_
     let (engineer, scribe) = (hub.agent("engineer")?, hub.agent("scribe")?);
     let bridge = hub.operator()?;
     let port = hub.anybody(None);
-    let agents_did = Agents::default();
+    let did = Did::default();
     let over = AtomicBool::new(false);
     thread::scope(|scope| -> Result<()> {
         let writer = scope.spawn(|| write_all(&bridge, messages));
         for (agent, client) in [("engineer", &engineer), ("engineer", &engineer), ("scribe", &scribe)] {
-            let (agents_did, over, dice) = (&agents_did, &over, dice.fork());
-            scope.spawn(move || work(agent, client, dice, agents_did, over));
+            let (did, over, dice) = (&did, &over, dice.fork());
+            scope.spawn(move || work(agent, client, dice, did, over));
         }
         let done = (|| -> Result<()> {
             for _ in 0..kills {
@@ -98,15 +92,8 @@ fn kills_in_the_midst_of_what_people_write_leave_every_message_in_one_turn_that_
         over.store(true, Ordering::Relaxed);
         done
     })?;
-    println!(
-        "turns: {kills} kills, {messages} messages; {} turns ended, {} left by a crash, {} answered twice, {} too late",
-        agents_did.ended.load(Ordering::Relaxed),
-        agents_did.crashed.load(Ordering::Relaxed),
-        agents_did.twice.load(Ordering::Relaxed),
-        agents_did.lost.load(Ordering::Relaxed)
-    );
-    ensure!(agents_did.crashed.load(Ordering::Relaxed) > 0, "no agent crashed");
-    ensure!(agents_did.twice.load(Ordering::Relaxed) > 0, "no agent answered twice");
+    println!("turns: {kills} kills, {messages} messages; {}", did.said());
+    did.were_bad()?;
     balance(&hub, &bridge, messages)?;
     ensure!(hub.cli(&["audit", "verify"])?.status == 0);
     Ok(())
@@ -133,70 +120,6 @@ fn write_all(bridge: &Client, messages: usize) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// An agent program that crashes, hangs, and answers twice.
-fn work(agent: &str, client: &Client, mut dice: Dice, agents_did: &Agents, over: &AtomicBool) {
-    while !over.load(Ordering::Relaxed) {
-        let Ok(answer) = client.get("/v1/turns?wait=1") else {
-            thread::sleep(Duration::from_millis(10));
-            continue;
-        };
-        let turn = &answer.body["turn"];
-        if !turn.is_object() {
-            continue;
-        }
-        // It crashes at the first attempts only: a turn has four.
-        let is_early = turn["attempt"].as_u64().is_some_and(|attempt| attempt < 2);
-        if is_early && dice.below(12) == 0 {
-            agents_did.crashed.fetch_add(1, Ordering::Relaxed);
-            continue;
-        }
-        let id = text(turn, "turn");
-        let reply = json!({
-            "context": turn["context"], "turn": id, "lease": turn["lease"], "text": format!("{agent} {id}"),
-        });
-        let mut ended = false;
-        for _ in 0..400 {
-            match client.post("/v1/reply", &reply) {
-                Ok(answer) if answer.status == 200 => {
-                    agents_did.ended.fetch_add(1, Ordering::Relaxed);
-                    ended = true;
-                    break;
-                }
-                Ok(answer) if answer.status == 409 => {
-                    agents_did.lost.fetch_add(1, Ordering::Relaxed);
-                    break;
-                }
-                _ => thread::sleep(Duration::from_millis(10)),
-            }
-        }
-        if ended && dice.below(6) == 0 {
-            let again = json!({
-                "context": turn["context"], "turn": id, "lease": turn["lease"], "text": format!("{agent} {id} again"),
-            });
-            if client.post("/v1/reply", &again).is_ok_and(|answer| answer.status == 409) {
-                agents_did.twice.fetch_add(1, Ordering::Relaxed);
-            }
-        }
-    }
-}
-
-/// Waits until no turn waits or is at work.
-fn all_ended(operator: &Client) -> Result<()> {
-    let start = Instant::now();
-    loop {
-        let left = |state: &str| -> Result<usize> {
-            let turns = operator.get(&format!("/v1/turns?limit=1000&state={state}"))?.taken()?;
-            Ok(turns["turns"].as_array().map_or(0, Vec::len))
-        };
-        let (waiting, leased) = (left("waiting")?, left("leased")?);
-        if waiting + leased == 0 {
-            return Ok(());
-        }
-        ensure!(start.elapsed() < Duration::from_secs(300), "{waiting} turns wait, {leased} are leased");
-        thread::sleep(Duration::from_millis(200));
-    }
 }
 
 /// Holds what was written against the turns and what arrived.

@@ -1,0 +1,132 @@
+//! Agent programs as bad as they come: they take turns over HTTP, and crash, hang, and answer twice.
+
+use std::{
+    sync::atomic::{AtomicBool, AtomicUsize, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use anyhow::{Result, ensure};
+use gatepost_tests::{
+    hub::{Client, client::text},
+    torture::Dice,
+};
+use serde_json::{Value, json};
+
+/// How long a turn is an agent's in these tests, as `routing.lease` has it.
+pub(crate) const LEASE: &str = "2s";
+/// So long an agent hangs: past the end of its lease.
+const HANGS: Duration = Duration::from_millis(2_300);
+/// One of so many turns is left by a crash.
+const CRASHES: u64 = 8;
+/// One of so many is held beyond its lease.
+const HANGINGS: u64 = 30;
+/// One of so many is answered twice.
+const TWICE: u64 = 6;
+
+/// What the agents did.
+#[derive(Debug, Default)]
+pub(crate) struct Did {
+    pub(crate) crashed: AtomicUsize,
+    pub(crate) hung: AtomicUsize,
+    pub(crate) twice: AtomicUsize,
+    pub(crate) late: AtomicUsize,
+    pub(crate) ended: AtomicUsize,
+}
+
+impl Did {
+    /// All of it, for people.
+    pub(crate) fn said(&self) -> String {
+        let n = |count: &AtomicUsize| count.load(Ordering::Relaxed);
+        format!(
+            "{} turns ended, {} left by a crash, {} by hanging, {} answered twice, {} too late",
+            n(&self.ended),
+            n(&self.crashed),
+            n(&self.hung),
+            n(&self.twice),
+            n(&self.late)
+        )
+    }
+
+    /// Checks that they were as bad as they should be.
+    pub(crate) fn were_bad(&self) -> Result<()> {
+        ensure!(self.crashed.load(Ordering::Relaxed) > 0, "no agent crashed");
+        ensure!(self.twice.load(Ordering::Relaxed) > 0, "no agent answered twice");
+        Ok(())
+    }
+}
+
+/// What an agent answers in a turn.
+pub(crate) fn answer(agent: &str, turn: &str) -> String {
+    format!("{agent} {turn}")
+}
+
+/// Takes turns until it is over.
+pub(crate) fn work(agent: &str, client: &Client, mut dice: Dice, did: &Did, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let Ok(taken) = client.get("/v1/turns?wait=1") else {
+            thread::sleep(Duration::from_millis(10));
+            continue;
+        };
+        let turn = &taken.body["turn"];
+        if !turn.is_object() {
+            continue;
+        }
+        // It is bad in the first attempt only: the third waits a minute.
+        let is_first = turn["attempt"] == 1;
+        if is_first && dice.below(CRASHES) == 0 {
+            did.crashed.fetch_add(1, Ordering::Relaxed);
+            continue;
+        }
+        if is_first && dice.below(HANGINGS) == 0 {
+            did.hung.fetch_add(1, Ordering::Relaxed);
+            thread::sleep(HANGS);
+        }
+        if end(client, turn, &answer(agent, text(turn, "turn")), did) && dice.below(TWICE) == 0 {
+            let again = reply(turn, &format!("{} again", answer(agent, text(turn, "turn"))));
+            if client.post("/v1/reply", &again).is_ok_and(|answer| answer.status == 409) {
+                did.twice.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+fn reply(turn: &Value, words: &str) -> Value {
+    json!({"context": turn["context"], "turn": turn["turn"], "lease": turn["lease"], "text": words})
+}
+
+/// Answers until the hub has it; whether it took the answer.
+fn end(client: &Client, turn: &Value, words: &str, did: &Did) -> bool {
+    let reply = reply(turn, words);
+    for _ in 0..400 {
+        match client.post("/v1/reply", &reply) {
+            Ok(answer) if answer.status == 200 => {
+                did.ended.fetch_add(1, Ordering::Relaxed);
+                return true;
+            }
+            Ok(answer) if answer.status == 409 => {
+                did.late.fetch_add(1, Ordering::Relaxed);
+                return false;
+            }
+            _ => thread::sleep(Duration::from_millis(10)),
+        }
+    }
+    false
+}
+
+/// Waits until no turn waits or is at work.
+pub(crate) fn all_ended(operator: &Client) -> Result<()> {
+    let start = Instant::now();
+    loop {
+        let left = |state: &str| -> Result<usize> {
+            let turns = operator.get(&format!("/v1/turns?limit=1000&state={state}"))?.taken()?;
+            Ok(turns["turns"].as_array().map_or(0, Vec::len))
+        };
+        let (waiting, leased) = (left("waiting")?, left("leased")?);
+        if waiting + leased == 0 {
+            return Ok(());
+        }
+        ensure!(start.elapsed() < Duration::from_secs(300), "{waiting} turns wait, {leased} are leased");
+        thread::sleep(Duration::from_millis(200));
+    }
+}

@@ -1,0 +1,9 @@
+//! The way in under torture, whole: a platform, the hub as a process, and agents.
+//!
+//! - [`killed`]: `kill -9` in the midst of what people write at a server that is no mock: [`synapse`], [`post`];
+//! - [`book`]: what people wrote, the turns and what reached them, held against each other.
+
+mod book;
+mod killed;
+mod post;
+mod synapse;
