@@ -180,11 +180,12 @@ impl Platform {
     }
 }
 
-struct Request {
+/// A request: its path in segments.
+pub(super) struct Request {
     method: String,
-    path: Vec<String>,
+    pub(super) path: Vec<String>,
     token: String,
-    body: Vec<u8>,
+    pub(super) body: Vec<u8>,
 }
 
 impl Shared {
@@ -296,7 +297,7 @@ impl Shared {
     }
 }
 
-fn read(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>> {
+pub(super) fn read(reader: &mut BufReader<TcpStream>) -> Result<Option<Request>> {
     let mut line = String::new();
     if reader.read_line(&mut line)? == 0 {
         return Ok(None);
@@ -333,7 +334,7 @@ fn too_many(stream: &TcpStream, milliseconds: u64) -> Result<()> {
     answer(stream, 429, &body.to_string())
 }
 
-fn answer(mut stream: &TcpStream, status: u16, body: &str) -> Result<()> {
+pub(super) fn answer(mut stream: &TcpStream, status: u16, body: &str) -> Result<()> {
     let head = format!(
         "HTTP/1.1 {status} x\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n",
         body.len()

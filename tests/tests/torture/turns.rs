@@ -70,8 +70,8 @@ fn kills_in_the_midst_of_what_people_write_leave_every_message_in_one_turn_that_
     thread::scope(|scope| -> Result<()> {
         let writer = scope.spawn(|| write_all(&bridge, messages));
         for (agent, client) in [("engineer", &engineer), ("engineer", &engineer), ("scribe", &scribe)] {
-            let (did, over, dice) = (&did, &over, dice.fork());
-            scope.spawn(move || work(agent, client, dice, did, over));
+            let (did, over) = (&did, &over);
+            scope.spawn(move || work(agent, client, did, over));
         }
         let done = (|| -> Result<()> {
             for _ in 0..kills {

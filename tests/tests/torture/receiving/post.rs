@@ -33,15 +33,15 @@ impl House for MailHouse {
     }
 
     fn id(&self, person: usize) -> String {
-        format!("p{person}@hub.test")
+        format!("email:{}", self.address(person))
     }
 
     fn address(&self, person: usize) -> String {
-        self.id(person)
+        format!("p{person}@hub.test")
     }
 
     fn write(&self, person: usize, first: &str, words: &str) -> Result<()> {
-        let from = self.id(person);
+        let from = self.address(person);
         let mail = format!(
             "Authentication-Results: mx.hub.test; dmarc=pass header.from=hub.test\r\nFrom: {from}\r\nTo: hub@hub.test\r\n\
              Message-ID: <{words}@hub.test>\r\nReferences: <{first}@hub.test>\r\nSubject: News\r\n\r\n{words}\r\n"
@@ -50,7 +50,7 @@ impl House for MailHouse {
     }
 
     fn reached(&self, person: usize) -> Result<Vec<String>> {
-        self.mail.inbox(&self.id(person))
+        self.mail.inbox(&self.address(person))
     }
 
     /// A mailbox that nobody deletes from counts its mails, from 1.

@@ -61,7 +61,7 @@ impl House for Homeserver {
     }
 
     fn id(&self, person: usize) -> String {
-        self.people[person].0.user_id.clone()
+        format!("matrix:{}", self.people[person].0.user_id)
     }
 
     fn address(&self, person: usize) -> String {
