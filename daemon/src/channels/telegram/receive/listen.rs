@@ -198,6 +198,8 @@ impl Going<'_> {
         let any = !updates.is_empty();
         let mut read: Vec<Update> =
             updates.into_iter().map(|update| update::read(&update, &self.me, &self.client.polls)).collect();
+        // Each piece is written with its place: told out of order, one would have a place behind updates that are not written yet.
+        read.sort_by_key(|update| update.id);
         album::merge(&mut read);
         let (mut batch, mut pressed, mut fetched, mut last) = (Batch::default(), Vec::new(), 0, None);
         let mut read = read.into_iter().peekable();

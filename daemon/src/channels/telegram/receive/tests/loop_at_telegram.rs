@@ -123,6 +123,17 @@ async fn a_day_of_messages_comes_in_order_and_each_once() {
 }
 
 #[tokio::test]
+async fn updates_out_of_order_are_written_down_in_order_so_that_no_place_is_ahead() {
+    let all: Vec<_> = (1..=99).map(|id| text(1 + id * 37 % 99, "x")).collect();
+    let double = Double::start(&all).await;
+    let hub = HubMock::default();
+    let received = listening(&at(&double), &hub, hub.received(99)).await;
+    let expected: Vec<_> = (1..=99).map(|id: i64| id.to_string()).collect();
+    assert_eq!(ids(&received), expected, "they are written in two pieces");
+    assert_eq!(next(&hub).as_deref(), Some("100"));
+}
+
+#[tokio::test]
 async fn whatever_telegram_answers_it_is_asked_again_and_says_how_it_stands() {
     let double = Double::start(&[text(41, "one")]).await;
     let no = |status: u16, said: &str| (status, json!({"ok": false, "description": said}).to_string());
