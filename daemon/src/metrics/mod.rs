@@ -27,6 +27,7 @@ use crate::{
         queries,
     },
     pipeline::current::Current,
+    router::drops,
     store::{Room, Space, StoreError, now_ms},
 };
 use exposition::{Kind, Text};
@@ -65,6 +66,8 @@ struct Counted {
     cards: Vec<(String, i64, i64)>,
     /// Held messages that nobody is asked about yet.
     later: i64,
+    /// Events that were received and no agent was told of: channel, account, reason, count.
+    dropped: Vec<(String, String, String, i64)>,
     /// Rows that the audit ever had.
     audit: i64,
     /// The database's size in bytes, its free pages included.
@@ -96,6 +99,7 @@ impl Metrics {
         write_pauses(&mut text, &counted.pauses, pipeline.accounts());
         write_disk(&mut text, &counted, pipeline.outbox().store().space());
         write_cards(&mut text, &counted);
+        write_dropped(&mut text, &counted);
         text.family("gatepost_companions_registered", Kind::Gauge, "Companions that may decide.");
         text.sample(&[], as_f64(self.presence.registered()));
         text.family("gatepost_companions_online", Kind::Gauge, "Companions that are connected now.");
@@ -245,6 +249,17 @@ fn write_cards(text: &mut Text, counted: &Counted) {
     text.sample(&[], counted.later as f64);
 }
 
+fn write_dropped(text: &mut Text, counted: &Counted) {
+    text.family(
+        "gatepost_received_dropped_total",
+        Kind::Counter,
+        "Events that accounts received and no agent was told of, by the reason.",
+    );
+    for (channel, account, reason, n) in &counted.dropped {
+        text.sample(&[("channel", channel), ("account", account), ("reason", reason)], *n as f64);
+    }
+}
+
 fn count(db: &Connection) -> Result<Counted, StoreError> {
     let by_channel = |sql: &str| -> Result<Vec<(String, String, i64)>, StoreError> {
         let mut rows = db.prepare_cached(sql)?;
@@ -265,6 +280,7 @@ fn count(db: &Connection) -> Result<Counted, StoreError> {
         later: number(
             "SELECT count(*) FROM approvals INDEXED BY approvals_later WHERE decided_at IS NULL AND card_at IS NULL",
         )?,
+        dropped: drops::totals(db)?,
         audit: audit::newest(db)?,
         size: number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")?,
     })

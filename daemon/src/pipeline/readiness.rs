@@ -19,6 +19,7 @@ use super::Pipeline;
 use crate::{
     channels::{self, Adapter, DeliveryMode, account::Accounts},
     clock::rfc3339,
+    router::drops::{self, DroppedEvents},
     store::StoreError,
 };
 
@@ -43,6 +44,9 @@ pub struct Ready {
     /// Until when its platform has asked to be left alone; it is not ready then. RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_until: Option<String>,
+    /// What it received and no agent was told of, the latest first; for the operator. Without any it is left out.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub dropped: Vec<DroppedEvents>,
 }
 
 /// What the platforms said last, and when.
@@ -85,7 +89,10 @@ impl Readiness {
                     let (channel, account) = key.clone();
                     if let Some(Paused { said, until }) = paused {
                         let paused_until = Some(until);
-                        return (Ready { channel, account, mode, ready: false, said, paused_until }, None);
+                        let dropped = Vec::new();
+                        let ready =
+                            Ready { channel, account, mode, ready: false, said, paused_until, dropped };
+                        return (ready, None);
                     }
                     if let Some(fresh) = fresh {
                         return (fresh.ready.clone(), Some((key, fresh)));
@@ -99,7 +106,8 @@ impl Readiness {
                             (false, mode.not_ready(&channel, &why))
                         }
                     };
-                    let ready = Ready { channel, account, mode, ready, said, paused_until: None };
+                    let dropped = Vec::new();
+                    let ready = Ready { channel, account, mode, ready, said, paused_until: None, dropped };
                     (ready.clone(), Some((key, Known { at: Instant::now(), adapter: own, ready })))
                 }
             },
@@ -134,6 +142,16 @@ impl Pipeline {
             let said = if agent.is_some() { pause.sentence() } else { pause.in_its_words() };
             Some(Paused { said, until: rfc3339(pause.until) })
         };
-        Ok(shared.readiness.of(&shared.accounts, counts, paused).await)
+        let mut ready = shared.readiness.of(&shared.accounts, counts, paused).await;
+        if agent.is_some() {
+            return Ok(ready);
+        }
+        let read = shared.outbox.store().read(move |db| -> Result<_, StoreError> {
+            for one in &mut ready {
+                one.dropped = drops::of_account(db, &one.channel, &one.account)?;
+            }
+            Ok(ready)
+        });
+        read.await
     }
 }

@@ -94,21 +94,24 @@ pub(super) struct Accepting<'a> {
     pub(super) routing: &'a Routing,
     pub(super) now: i64,
     pub(super) outcome: Outcome,
+    /// The kinds of what was received before: counted, and no news to whoever hands it over.
+    repeats: Vec<String>,
 }
 
 impl<'a> Accepting<'a> {
     /// Nothing is done in it yet.
     pub(super) fn new(tx: &'a Transaction<'a>, routing: &'a Routing, now: i64) -> Self {
-        Self { tx, routing, now, outcome: Outcome::default() }
+        Self { tx, routing, now, outcome: Outcome::default(), repeats: Vec::new() }
     }
 
     /// Takes one event through the stages.
     fn one(&mut self, at: &Receiving, received: Received, said: &Said) -> Result<(), NotWritten> {
+        let kind = received.event.word().to_owned();
         if is_repeated(self.tx, at, &received, self.now)? {
             self.outcome.repeated += 1;
+            self.repeats.push(kind);
             return Ok(());
         }
-        let kind = received.event.word().to_owned();
         if let Some(why) = self.stage(at, received, said)? {
             self.outcome.dropped.push((why, kind));
         }
@@ -169,7 +172,8 @@ impl<'a> Accepting<'a> {
             "INSERT INTO drops (channel, account, reason, what, count, last_at) VALUES (?, ?, ?, ?, 1, ?)
              ON CONFLICT DO UPDATE SET count = count + 1, last_at = excluded.last_at",
         )?;
-        for (why, what) in &self.outcome.dropped {
+        let repeats = self.repeats.iter().map(|kind| (&Why::Repeated, kind));
+        for (why, what) in self.outcome.dropped.iter().map(|(why, what)| (why, what)).chain(repeats) {
             count.execute(params![at.channel, at.account, why.word(), what, self.now])?;
         }
         Ok(())

@@ -3,12 +3,13 @@
 //!
 //! - [`gates`]: the four gates, and what the hub itself says at each;
 //! - [`situation`]: what is judged, and what may come of it; [`rules`]: the judgement, pure;
-//! - [`positions`]: how far each account has read;
+//! - [`positions`]: how far each account has read; [`drops`]: what went no further, listed;
 //! - [`accept`]: a batch, in one transaction; [`repeats`]: what came before; [`arrival`]: what is known of an event; [`engage`]: one
 //!   agent's part in it; [`waiting`]: what waits until a person has decided.
 
 pub mod accept;
 pub mod arrival;
+pub mod drops;
 pub mod engage;
 pub mod gates;
 pub mod positions;

@@ -122,6 +122,7 @@ async fn the_same_event_is_received_once_and_its_position_is_kept() {
         let (at, routing, batch) = (hub.at.clone(), hub.routing.clone(), batch());
         let outcome = hub.store.write(move |tx| accept(tx, &at, batch, &[], &routing, NOW)).await.unwrap();
         assert_eq!((outcome.repeated, outcome.woken), (repeated, repeated == 0));
+        assert_eq!(outcome.dropped, [], "it is no news to whoever hands it over");
     }
     assert_eq!(hub.count("SELECT count(*) FROM inbound").await, 1);
     assert_eq!(hub.count("SELECT count(*) FROM turns").await, 1);

@@ -82,7 +82,7 @@ fn moved(message: &Value) -> Option<(i64, i64)> {
 /// Whether the message tells who came or went. Of the bot itself `my_chat_member` tells.
 fn came_or_went(message: &Value, conversation: &Conversation, me: &Me, read: &mut Update) -> bool {
     let (people, event, word) = match (&message["new_chat_members"], &message["left_chat_member"]) {
-        (Value::Array(people), _) => (people.as_slice(), Event::Join, "join"),
+        (Value::Array(people), _) if !people.is_empty() => (people.as_slice(), Event::Join, "join"),
         (_, one @ Value::Object(_)) => (std::slice::from_ref(one), Event::Leave, "leave"),
         _ => return false,
     };

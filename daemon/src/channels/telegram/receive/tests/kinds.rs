@@ -63,6 +63,14 @@ fn dropped(kind: &str, body: Value) -> Dropped {
 }
 
 #[test]
+fn a_message_that_brings_nobody_is_a_message_and_never_nothing() {
+    let said = one("message", message(json!({"text": "hello", "new_chat_members": []})));
+    assert_eq!(words(&said).text, "hello");
+    let silent = dropped("message", message(json!({"new_chat_members": []})));
+    assert_eq!((silent.reason, silent.what.as_str()), (DropReason::NotUsed, "new_chat_members"));
+}
+
+#[test]
 fn a_text_says_who_where_when_and_what() {
     let received = one("message", message(json!({"text": "hello"})));
     assert_eq!(received.key, format!("message:{GROUP}:5"));
