@@ -119,6 +119,20 @@ class Discord:
             case {"close": code}:
                 self.gateway.live.close(code, "Said so.")
                 return {}
+            case {"tell": name, "data": data}:
+                self.gateway.dispatch(name, data)
+                return {}
+            case {"again": count}:
+                with self.gateway.lock:
+                    self.gateway.replay(self.gateway.past[-count:])
+                return {}
+            case {"invalid": may_resume}:
+                with self.gateway.lock:
+                    self.gateway.event(self.gateway.live, 9, may_resume)
+                return {}
+            case {"refuse": count}:
+                self.gateway.refusals = count
+                return {}
             case {"endpoint": url}:
                 self.endpoint = url
                 return {}
@@ -148,6 +162,10 @@ class Discord:
                 return self.open(self.checked("CreatePrivateChannelRequest", request))
             case ["GET", "channels", one]:
                 return {"id": one, **self.channel(one)}
+            case ["GET", "channels", one, "messages"]:
+                self.channel(one)
+                limit = min(int(request.query.get("limit", 50)), 100)
+                return self.gateway.written(one, int(request.query.get("after", 0)), limit)
             case ["POST", "channels", one, "messages"]:
                 return self.create(one, request)
             case ["POST", "channels", one, "threads"]:

@@ -9,6 +9,8 @@ import threading
 
 # events/gateway#sending-events
 MOST = 4096
+# events/gateway#list-of-intents: messages, reactions and polls, of servers and of direct messages, and what messages say
+INTENTS = 50345472 | 1 << 15
 STATUSES = ("online", "dnd", "idle", "invisible", "offline")
 
 
@@ -19,6 +21,8 @@ class Gateway:
         self.port, self.token, self.refuse = port, token, refuse
         self.left = []
         self.said, self.live, self.seq, self.last, self.open = [], None, 0, 7000, {}
+        # What was dispatched, and how many resumes are refused.
+        self.past, self.refusals = [], 0
         self.lock = threading.RLock()
 
     def where(self):
@@ -41,12 +45,18 @@ class Gateway:
             if event["op"] == 1:
                 self.event(socket, 11, None)
             elif event["op"] in (2, 6):
+                if event["op"] == 6 and self.refused():
+                    self.event(socket, 9, False)
+                    continue
                 begun = True
                 # events/gateway-events#ready
                 ready = {"v": 10, "user": {"id": "123456", "username": "hub"}, "guilds": [], "session_id": "5e55",
                          "resume_gateway_url": f"ws://127.0.0.1:{self.port}", "application": {"id": "42", "flags": 0}}
                 with self.lock:
                     self.live = socket
+                    if event["op"] == 6:
+                        # events/gateway#resuming: what was missed comes in order, and then that it is over
+                        self.replay([one for one in self.past if one[0] > event["d"]["seq"]])
                     self.dispatch("READY" if event["op"] == 2 else "RESUMED", ready if event["op"] == 2 else {})
             # Last, for what is listed has been answered: a test that sees op 2 may act on the session.
             with self.lock:
@@ -62,7 +72,30 @@ class Gateway:
     def dispatch(self, name, data):
         with self.lock:
             self.seq += 1
-            self.event(self.live, 0, data, self.seq, name)
+            if name not in ("READY", "RESUMED"):
+                self.past.append((self.seq, name, data))
+            self.replay([(self.seq, name, data)])
+
+    def replay(self, events):
+        """Sends events with the numbers that they had. Who is away does not hear them."""
+        for seq, name, data in events:
+            try:
+                self.event(self.live, 0, data, seq, name)
+            except (OSError, ValueError, AttributeError):
+                return
+
+    def refused(self):
+        with self.lock:
+            refused = self.refusals > 0
+            self.refusals -= refused
+            return refused
+
+    def written(self, channel, after, limit):
+        """resources/message#get-channel-messages: the newest first."""
+        all_of_it = {data["id"]: data for _, name, data in self.past
+                     if name == "MESSAGE_CREATE" and data.get("channel_id") == channel and str(data.get("id", "")).isdigit()}
+        later = sorted((one for one in all_of_it.values() if int(one["id"]) > after), key=lambda one: int(one["id"]))
+        return later[:limit][::-1]
 
     def wrong(self, event, begun):
         """The code by which it closes, where an event may not be; events/gateway-events#send-events."""
@@ -77,7 +110,7 @@ class Gateway:
             return 4004
         if op == 2:
             known = {"token", "properties", "intents", "presence"}
-            if not set(data) <= known or set(data["properties"]) != {"os", "browser", "device"} or data["intents"] != 0:
+            if not set(data) <= known or set(data["properties"]) != {"os", "browser", "device"} or data["intents"] & ~INTENTS:
                 return 4002
             return None if "presence" not in data or presence(data["presence"]) else 4002
         if op == 6:

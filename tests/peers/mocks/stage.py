@@ -23,7 +23,7 @@ import sys
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import unquote, urlsplit
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from multipart import MultipartParser, parse_options_header
 
@@ -52,6 +52,7 @@ class Request:
     body: object = None
     fields: dict = field(default_factory=dict)
     files: dict = field(default_factory=dict)
+    query: dict = field(default_factory=dict)
 
 
 @dataclass
@@ -94,7 +95,8 @@ def serve(port, platform):
             kind, options = parse_options_header(self.headers.get("content-type") or "")
             headers = {name.lower(): value for name, value in self.headers.items()}
             path = [unquote(part) for part in urlsplit(self.path).path.strip("/").split("/")]
-            request = Request(self.command, path, headers, kind)
+            query = dict(parse_qsl(urlsplit(self.path).query))
+            request = Request(self.command, path, headers, kind, query=query)
             if kind == "application/json":
                 request.body = json.loads(raw)
             elif kind == "multipart/form-data":

@@ -18,7 +18,12 @@ class Socket:
 
     def frame(self, kind, data):
         size = len(data)
-        head = bytes([0x80 | kind, size]) if size < 126 else bytes([0x80 | kind, 126]) + struct.pack(">H", size)
+        if size < 126:
+            head = bytes([0x80 | kind, size])
+        elif size < 65536:
+            head = bytes([0x80 | kind, 126]) + struct.pack(">H", size)
+        else:
+            head = bytes([0x80 | kind, 127]) + struct.pack(">Q", size)
         # The writer of a handler has no buffer. To flush it all the same fails if the client has hung up by then, as it does after
         # a close, and the connection's own thread has closed the writer.
         with self.lock:
