@@ -67,7 +67,7 @@ fn hostile() -> Vec<(&'static str, Value, Becomes)> {
         (create, json!([]), Drop("unreadable", create)),
         ("TOMORROW_CREATE", json!({}), Drop("not_used", "TOMORROW_CREATE")),
         ("MESSAGE_UPDATE", json!({"id": "1"}), Drop("not_used", "MESSAGE_UPDATE without an edit")),
-        ("MESSAGE_REACTION_ADD", json!({"emoji": 5}), Drop("unreadable", "MESSAGE_REACTION_ADD")),
+        ("MESSAGE_REACTION_ADD", json!({"emoji": 5}), Drop("unreadable", "MESSAGE_REACTION")),
         ("MESSAGE_DELETE", json!({}), Drop("unreadable", "MESSAGE_DELETE")),
     ]
 }

@@ -3,10 +3,17 @@
 //! Installed by `tests/run --setup-only`: Postfix, Dovecot.
 
 use anyhow::{Context as _, Result};
-use gatepost_tests::peers::{Mail, Postbag};
+use gatepost_tests::{
+    hub::{SpawnedHub, eventually},
+    peers::{Mail, Postbag},
+};
 use tempfile::TempDir;
 
-use super::killed::{House, Passed, in_the_midst_of_what_people_write};
+use super::{
+    book,
+    hostile::{Becomes, became, good},
+    killed::{House, Passed, in_the_midst_of_what_people_write},
+};
 
 struct MailHouse {
     mail: Mail,
@@ -63,4 +70,64 @@ impl House for MailHouse {
 #[test]
 fn kills_before_dovecot_leave_every_mail_in_one_turn_and_no_reply_there_twice() -> Result<()> {
     in_the_midst_of_what_people_write(&MailHouse::build()?)
+}
+
+/// What the mail server says of people of its own.
+const PROVED: &str = "Authentication-Results: mx.hub.test; dmarc=pass header.from=hub.test";
+
+/// What a mail can be, as its headers and its body, and what becomes of it.
+fn hostile() -> Vec<(String, String, Becomes)> {
+    use Becomes::{Drop, Message};
+    // Which of two comes first is Postfix's matter.
+    let said = |headers: &str, body: &str, becomes| {
+        (format!("{PROVED}\r\nFrom: p0@hub.test\r\n{headers}"), body.to_owned(), becomes)
+    };
+    let whole = |headers: &str, body: &str, becomes| (headers.to_owned(), body.to_owned(), becomes);
+    let parts = "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b";
+    vec![
+        said("Subject: Long", &"m\r\n".repeat(300_000), Message("m")),
+        said("Date: Thu, 01 Jan 1970 00:00:00 +0000", "ancient", Message("ancient")),
+        said("Date: Fri, 31 Dec 9999 23:59:59 +0000", "later", Message("later")),
+        said("Date: the day before yesterday", "undated", Message("undated")),
+        said("Message-ID: <once@hub.test>", "first once", Message("once")),
+        said("Message-ID: <once@hub.test>", "reused once", Drop("repeated", "message")),
+        said("Message-ID: no id at all <", "nameless", Message("nameless")),
+        said(&format!("References: {}", "<a@b.test>\r\n ".repeat(2_000)), "referring", Message("referring")),
+        said(
+            &format!("{parts}\r\nSubject: cut"),
+            "--b\r\nContent-Transfer-Encoding: base64\r\n\r\n!!!",
+            Message("cut"),
+        ),
+        said(
+            "MIME-Version: 1.0\r\nContent-Type: text/plain; charset=no-such-thing",
+            "encoded",
+            Message("encoded"),
+        ),
+        said("Auto-Submitted: auto-replied", "away", Drop("program", "message")),
+        said("List-Id: <l.hub.test>", "listed", Drop("program", "message")),
+        whole("From: hub@hub.test", "own", Drop("own_words", "message")),
+        whole("From: undisclosed:;", "nobody", Drop("unreadable", "mail without a sender")),
+        whole("From: p9@hub.test", "forged", Drop("unknown_sender", "message")),
+    ]
+}
+
+#[test]
+fn whatever_mail_comes_is_told_or_counted_and_the_next_one_comes() -> Result<()> {
+    let house = MailHouse::build()?;
+    let rules = "[agents.engineer]\nallow = []\n[people.p0]\nids = [\"email:p0@hub.test\"]\nscope = \"owner\"\n\
+                 [routes.engineer]\nfrom = [\"email:*\"]\nagent = \"engineer\"\nengage = \"pattern\"\npattern = \".\"\n";
+    let hub = SpawnedHub::start(&format!("{rules}{}", house.account()))?;
+    eventually("the account has begun to read", || book::position(&hub.data_dir(), "email"))?;
+    let mut cases = Vec::new();
+    for (number, (headers, body, becomes)) in hostile().into_iter().enumerate() {
+        let submit = |mail: &str| house.postbag.submit("p0@hub.test", "hub@hub.test", mail);
+        submit(&format!("{headers}\r\n\r\n{body}\r\n"))?;
+        // In the thread of the one before, so that all of them are few turns.
+        submit(&format!(
+            "{PROVED}\r\nFrom: p0@hub.test\r\nReferences: <all@hub.test>\r\n\r\n{}\r\n",
+            good(number)
+        ))?;
+        cases.push(becomes);
+    }
+    became(&hub, "email", &cases)
 }
