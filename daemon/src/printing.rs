@@ -13,6 +13,8 @@ use std::{
     io::{self, Write as _},
 };
 
+use crate::plain_text::is_hidden;
+
 /// A result could not be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write the result to stdout: {0}")]
@@ -47,17 +49,26 @@ pub fn note(text: impl Display) {
 /// A text of somebody else, for a terminal: what would steer the terminal or turn the direction of the text is shown as its number,
 /// `<U+202E>`, as on a companion. Line ends and tabs stay.
 pub fn visible(text: &str) -> Cow<'_, str> {
-    if !text.contains(steers) {
+    shown_as_numbers(text, steers)
+}
+
+fn shown_as_numbers(text: &str, hidden: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(hidden) {
         return Cow::Borrowed(text);
     }
     let mut shown = String::with_capacity(text.len() + 16);
     for letter in text.chars() {
-        match steers(letter) {
+        match hidden(letter) {
             true => shown.push_str(&format!("<U+{:04X}>", u32::from(letter))),
             false => shown.push(letter),
         }
     }
     Cow::Owned(shown)
+}
+
+/// The same for what belongs on one line, such as a name in a table: line ends, tabs and what has no width are shown as numbers too.
+pub fn visible_line(text: &str) -> Cow<'_, str> {
+    shown_as_numbers(text, is_hidden)
 }
 
 /// Controls (C0, C1), the marks of bidirectional text (Unicode Standard Annex 9), and line ends that are none in a terminal.
@@ -81,6 +92,12 @@ pub(crate) use {print_note, print_result};
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_stays_a_line_and_shows_what_has_no_width() {
+        assert_eq!(visible_line("ann\u{200b}\nme  owner"), "ann<U+200B><U+000A>me  owner");
+        assert!(matches!(visible_line("Grüße, 日本"), Cow::Borrowed(_)));
+    }
 
     #[test]
     fn what_steers_a_terminal_is_shown_as_its_number_and_all_else_as_it_is() {

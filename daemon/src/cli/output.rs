@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::printing::visible;
+use crate::printing::{visible, visible_line};
 
 /// A text member of an answer, or nothing.
 pub(super) fn text<'a>(value: &'a Value, name: &str) -> &'a str {
@@ -75,7 +75,7 @@ pub(super) fn file(file: &Value) -> String {
 /// Rows as a table with aligned columns.
 pub(super) fn table(header: &[&str], rows: &[Vec<String>]) -> String {
     let rows: Vec<Vec<String>> =
-        rows.iter().map(|row| row.iter().map(|cell| visible(cell).into_owned()).collect()).collect();
+        rows.iter().map(|row| row.iter().map(|cell| visible_line(cell).into_owned()).collect()).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([header[column].len()]).max().unwrap_or(0)

@@ -11,7 +11,7 @@ use super::{
 };
 use crate::{
     client::{Client, Place, Request},
-    printing::{print_result, visible},
+    printing::{print_result, visible_line},
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -88,7 +88,7 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             let set = client.call(Method::POST, "/v1/people", Request { body, ..Request::default() }).await?;
             match json {
                 true => print_result!("{set}")?,
-                false => print_result!("{} is {}", visible(text(&set, "user")), text(&set, "scope"))?,
+                false => print_result!("{} is {}", visible_line(text(&set, "user")), text(&set, "scope"))?,
             }
         }
     }
@@ -99,7 +99,7 @@ async fn answer(client: &Client, code: &str, allow: bool, json: bool) -> Result<
     let path = format!("/v1/people/requests/{}", segment(code, "a request's code")?);
     let body = Some(json!({"allow": allow}));
     let answered = client.call(Method::POST, &path, Request { body, ..Request::default() }).await?;
-    let subject = visible(text(&answered["request"], "subject"));
+    let subject = visible_line(text(&answered["request"], "subject"));
     let done = if allow { "is let in" } else { "is refused" };
     match json {
         true => print_result!("{answered}")?,
@@ -111,10 +111,10 @@ async fn answer(client: &Client, code: &str, allow: bool, json: bool) -> Result<
 fn list(people: &[Value]) -> String {
     let row = |one: &Value| {
         vec![
-            visible(text(one, "id")).to_string(),
+            visible_line(text(one, "id")).to_string(),
             text(one, "scope").to_owned(),
-            visible(text(one, "person")).to_string(),
-            visible(text(one, "name")).to_string(),
+            visible_line(text(one, "person")).to_string(),
+            visible_line(text(one, "name")).to_string(),
             moment(text(one, "last_at")),
         ]
     };
@@ -127,9 +127,9 @@ fn asked(requests: &[Value]) -> String {
         vec![
             text(one, "code").to_owned(),
             text(one, "what").to_owned(),
-            visible(text(one, "subject")).to_string(),
-            visible(text(one, "name")).to_string(),
-            visible(text(one, "agent")).to_string(),
+            visible_line(text(one, "subject")).to_string(),
+            visible_line(text(one, "name")).to_string(),
+            visible_line(text(one, "agent")).to_string(),
             moment(text(one, "expires_at")),
         ]
     };

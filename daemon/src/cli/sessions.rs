@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     client::{Client, Place, Request},
-    printing::{print_result, visible},
+    printing::{print_note, print_result, visible, visible_line},
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -54,8 +54,15 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             }
         }
         Command::Show { agent, session, limit, json } => {
-            let query = vec![("agent", agent), ("session", session), ("limit", limit.to_string())];
+            let query =
+                vec![("agent", agent.clone()), ("session", session.clone()), ("limit", limit.to_string())];
             let lines = get(&client, "/v1/sessions/transcript", query, "lines").await?;
+            if lines.is_empty() {
+                let (agent, session) = (visible_line(&agent), visible_line(&session));
+                print_note!(
+                    "nothing was said in a session {session:?} of {agent:?}; gatepost sessions list has those that there are"
+                );
+            }
             match json {
                 true => print_result!("{}", Value::Array(lines))?,
                 false => print_result!("{}", transcript(&lines))?,
@@ -94,8 +101,8 @@ fn list(sessions: &[Value]) -> String {
 fn transcript(lines: &[Value]) -> String {
     let mut shown = Vec::new();
     for line in lines {
-        let (who, at) = (visible(text(line, "who")), moment(text(line, "at")));
-        shown.push(format!("--- {who}, {}, {at} ---", visible(text(line, "place"))));
+        let (who, at) = (visible_line(text(line, "who")), moment(text(line, "at")));
+        shown.push(format!("--- {who}, {}, {at} ---", visible_line(text(line, "place"))));
         shown.push(visible(text(line, "text")).to_string());
     }
     shown.join("\n")

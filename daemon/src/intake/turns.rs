@@ -7,7 +7,7 @@ use crate::{
 
 /// There is none, or none that this caller may see.
 pub(super) fn no_turn() -> Refusal {
-    let hint = "GET /v1/turns has those that there are, as long as they are kept";
+    let hint = "see gatepost turns list, or GET /v1/turns: those that there are, as long as they are kept";
     Refusal::new(Code::NotFound, "there is no such turn", hint)
 }
 

@@ -23,6 +23,11 @@ pub fn user_id(channel: &str, handle: &str) -> String {
     format!("{prefix}:{handle}")
 }
 
+/// Whether ids of users begin like this: with a channel, or with what stands for one.
+pub fn is_prefix(prefix: &str, channels: &[&str]) -> bool {
+    channels.contains(&prefix) || PREFIXES.iter().any(|(_, short)| *short == prefix)
+}
+
 /// The same id from how a person writes it in the configuration: `telegram:123456` is `tg:123456`.
 pub fn user_id_of(written: &str) -> Option<String> {
     let (channel, handle) = written.split_once(':')?;

@@ -11,12 +11,15 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Endpoint, caller, messages::listed, problem::Refused, query};
 use crate::{
     agents::Role,
+    channels::registry,
     intake::message_service::broken,
     message::refusal::{Code, Refusal},
     people::{
+        is_prefix,
         requests::{self, Request as AccessRequest},
         user_id_of, users,
     },
+    plain_text::one_line,
     policy::Scope,
     sessions::{place, transcript},
     store::{StoreError, now_ms},
@@ -116,7 +119,7 @@ pub(super) async fn answer(
             let answered = endpoint.pipeline().answer_access(&code, answer.allow, &caller.to_string()).await;
             let request = answered.map_err(broken)?.ok_or_else(|| {
                 let error = "no request is open by this code";
-                Refusal::new(Code::NotFound, error, "GET /v1/people has those that are")
+                Refusal::new(Code::NotFound, error, "see gatepost people requests, or GET /v1/people")
             })?;
             Ok(Json(Answered { ok: true, request }).into_response())
         })
@@ -159,6 +162,13 @@ pub(super) async fn grant(State(endpoint): State<Endpoint>, request: Request) ->
             let user = user_id_of(&user).ok_or_else(|| {
                 Refusal::input("this is no id of a user", "write channel:id, such as tg:123456")
             })?;
+            let prefix = user.split(':').next().unwrap_or_default();
+            if !is_prefix(prefix, &registry::NAMES) {
+                let error = format!("there is no channel {:?}", one_line(prefix, 40));
+                let hint =
+                    "begin with a channel's name, with tg for Telegram, or with phone for a telephone number";
+                return Err(Refusal::input(error, hint).because("unknown_channel"));
+            }
             let pipeline = endpoint.pipeline();
             if let Some(person) = pipeline.person(&user) {
                 let error =
