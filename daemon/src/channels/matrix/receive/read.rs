@@ -33,7 +33,7 @@ pub(super) struct Read {
 }
 
 /// What somebody did, before it is said who and where.
-struct Deed {
+struct Reading {
     event: Event,
     /// The message that it is about; itself, where there is none.
     about: Option<String>,
@@ -44,7 +44,7 @@ struct Deed {
     author: Option<String>,
 }
 
-impl Deed {
+impl Reading {
     fn new(event: Event) -> Self {
         Self { event, about: None, thread: None, mentions_me: false, file: None, author: None }
     }
@@ -64,7 +64,7 @@ impl Place<'_> {
         if event.id.is_empty() {
             return Err(event.drop_as(DropReason::Unreadable));
         }
-        let deed = match event.kind.as_str() {
+        let reading = match event.kind.as_str() {
             "m.room.message" => match event.related("m.replace") {
                 Some(original) => self.edit(event, original)?,
                 None => self.message(event)?,
@@ -78,21 +78,21 @@ impl Place<'_> {
             // Among them m.room.encrypted: the hub has no keys yet.
             _ => return Err(event.drop_as(DropReason::NotUsed)),
         };
-        let conversation = Conversation { thread: deed.thread, ..self.conversation.clone() };
-        let author = self.author(deed.author.as_deref().unwrap_or(&event.sender), event);
+        let conversation = Conversation { thread: reading.thread, ..self.conversation.clone() };
+        let author = self.author(reading.author.as_deref().unwrap_or(&event.sender), event);
         let received = Received {
             key: event.id.clone(),
             conversation,
             author,
-            message_id: Some(deed.about.unwrap_or_else(|| event.id.clone())),
+            message_id: Some(reading.about.unwrap_or_else(|| event.id.clone())),
             said_at: event.at,
-            mentions_me: deed.mentions_me,
-            event: deed.event,
+            mentions_me: reading.mentions_me,
+            event: reading.event,
         };
-        Ok(Read { received, file: deed.file })
+        Ok(Read { received, file: reading.file })
     }
 
-    fn message(&self, event: &RoomEvent) -> Result<Deed, Dropped> {
+    fn message(&self, event: &RoomEvent) -> Result<Reading, Dropped> {
         let content = &event.content;
         let said = match event.kind.as_str() {
             "m.room.message" | "m.sticker" => words::said(content, event.kind == "m.sticker"),
@@ -105,11 +105,11 @@ impl Place<'_> {
         let missing = said.missing.into_iter().collect();
         let words = Words { text: said.text, missing, reply_to, ..Words::default() };
         let thread = event.thread().map(str::to_owned);
-        Ok(Deed { thread, mentions_me, file: said.file, ..Deed::new(Event::Message(words)) })
+        Ok(Reading { thread, mentions_me, file: said.file, ..Reading::new(Event::Message(words)) })
     }
 
     /// #event-replacements: of somebody else than who wrote the original, or of something that is no message, it is none.
-    fn edit(&self, event: &RoomEvent, original: &str) -> Result<Deed, Dropped> {
+    fn edit(&self, event: &RoomEvent, original: &str) -> Result<Reading, Dropped> {
         let not_used = || event.drop_as(DropReason::NotUsed);
         let fact = self.fact(original).filter(|fact| fact.sender == event.sender).ok_or_else(not_used)?;
         if !matches!(fact.what, What::Words(_)) {
@@ -120,37 +120,37 @@ impl Place<'_> {
         let words = Words { text: said.text, ..Words::default() };
         // Those outside the new content are the ones that the edit adds (#mentioning-users-and-rooms).
         let mentions_me = self.is_mentioned(event);
-        Ok(Deed { mentions_me, ..Deed::about(Event::Edit(words), original, Some(fact)) })
+        Ok(Reading { mentions_me, ..Reading::about(Event::Edit(words), original, Some(fact)) })
     }
 
-    fn reaction(&self, event: &RoomEvent) -> Result<Deed, Dropped> {
+    fn reaction(&self, event: &RoomEvent) -> Result<Reading, Dropped> {
         let emoji = event.content["m.relates_to"]["key"].as_str().filter(|key| !key.is_empty());
         let (Some(to), Some(emoji)) = (event.related("m.annotation"), emoji) else {
             return Err(event.drop_as(DropReason::NotUsed));
         };
         let reaction = Event::Reaction { emoji: emoji.to_owned(), removed: false };
-        Ok(Deed::about(reaction, to, self.fact(to)))
+        Ok(Reading::about(reaction, to, self.fact(to)))
     }
 
-    fn redaction(&self, event: &RoomEvent) -> Result<Deed, Dropped> {
+    fn redaction(&self, event: &RoomEvent) -> Result<Reading, Dropped> {
         let gone = event.redacts().ok_or_else(|| event.drop_as(DropReason::Unreadable))?;
         let fact = self.fact(gone);
         match fact.map(|fact| &fact.what) {
             Some(What::Reaction { to, emoji }) => {
                 let removed = Event::Reaction { emoji: emoji.clone(), removed: true };
-                Ok(Deed::about(removed, to, self.fact(to)))
+                Ok(Reading::about(removed, to, self.fact(to)))
             }
             Some(What::Vote { poll }) => {
-                Ok(Deed::about(Event::Vote { options: Vec::new() }, poll, self.fact(poll)))
+                Ok(Reading::about(Event::Vote { options: Vec::new() }, poll, self.fact(poll)))
             }
-            Some(What::Words(_) | What::Poll(_)) | None => Ok(Deed::about(Event::Delete, gone, fact)),
+            Some(What::Words(_) | What::Poll(_)) | None => Ok(Reading::about(Event::Delete, gone, fact)),
             // An edit, a state, or a reaction of which the server shows no more than that it was one.
             Some(What::Other) => Err(event.drop_as(DropReason::NotUsed)),
         }
     }
 
     /// An answer to a poll of the account's, in the poll's words.
-    fn vote(&self, event: &RoomEvent) -> Result<Deed, Dropped> {
+    fn vote(&self, event: &RoomEvent) -> Result<Reading, Dropped> {
         let not_used = || event.drop_as(DropReason::NotUsed);
         let poll = event.related("m.reference").ok_or_else(not_used)?;
         let fact = self.fact(poll).filter(|fact| fact.sender == self.me).ok_or_else(not_used)?;
@@ -162,11 +162,11 @@ impl Place<'_> {
             .ok_or_else(|| event.drop_as(DropReason::Unreadable))?;
         let text = |id| options.iter().find(|(option, _)| option == id).map(|(_, text)| text.clone());
         let options = chosen.iter().filter_map(|id| text(id.as_str()?)).collect();
-        Ok(Deed { mentions_me: true, ..Deed::about(Event::Vote { options }, poll, Some(fact)) })
+        Ok(Reading { mentions_me: true, ..Reading::about(Event::Vote { options }, poll, Some(fact)) })
     }
 
     /// <https://spec.matrix.org/v1.18/client-server-api/#mroommember>: a change of name is a join after a join.
-    fn membership(&self, event: &RoomEvent) -> Result<Deed, Dropped> {
+    fn membership(&self, event: &RoomEvent) -> Result<Reading, Dropped> {
         let unreadable = || event.drop_as(DropReason::Unreadable);
         let member = event.state_key.as_deref().filter(|id| id.starts_with('@')).ok_or_else(unreadable)?;
         let membership = event.content["membership"].as_str().ok_or_else(unreadable)?;
@@ -179,7 +179,7 @@ impl Place<'_> {
             _ => return Err(event.drop_as(DropReason::NotUsed)),
         };
         let mentions_me = member == self.me && author != self.me;
-        Ok(Deed { mentions_me, author: Some(author.to_owned()), ..Deed::new(what) })
+        Ok(Reading { mentions_me, author: Some(author.to_owned()), ..Reading::new(what) })
     }
 
     fn answered(&self, id: &str) -> ReplyTo {
