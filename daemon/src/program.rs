@@ -2,22 +2,30 @@
 //!
 //! No shell reads anything. A program gets nothing of the hub's environment, where secrets may be, but `PATH`; what it
 //! writes is bounded; and whoever drops a run, because its time is over or nobody waits for it, ends it with every process
-//! that it started.
+//! that it started. A program has written its answer when it has ended, whatever it leaves running with its pipes open: that
+//! is read for a moment longer, and ended.
 
 use std::{
     io,
     path::PathBuf,
+    pin::pin,
     process::{ExitStatus, Stdio},
+    time::Duration,
 };
 
+use futures_util::future::try_join_all;
 use rustix::process::{Pid, Signal, kill_process_group};
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWriteExt as _},
     process::{Child, ChildStderr, ChildStdin, ChildStdout, Command},
+    time::timeout,
 };
 
 /// What is kept of what a program says on its standard error, in bytes.
 const MAX_STDERR_BYTES: usize = 600;
+/// How long what programs wrote is read after they have ended: it is in the pipes by then, and only somebody whom they
+/// started keeps those open.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// A program and its arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,20 +76,36 @@ impl Running {
         (self.child.stdin.take(), self.child.stdout.take(), self.child.stderr.take())
     }
 
-    /// Waits until it has ended by itself.
+    /// Waits until it has ended by itself. What it leaves running is left alone.
     pub(crate) async fn ended(&mut self) -> io::Result<ExitStatus> {
         let status = self.child.wait().await?;
         self.group = None;
         Ok(status)
     }
+
+    /// Waits until it has ended by itself; what it leaves running is ended with this, unless it is [released](Self::release)
+    /// soon: its number is not another one's for so long.
+    async fn ended_alone(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Ends it, and every process that it started.
+    fn kill(&mut self) {
+        if let Some(group) = self.group.take() {
+            // It may be gone already, and that is as good.
+            let _ = kill_process_group(group, Signal::KILL);
+        }
+    }
+
+    /// Leaves what it left running alone.
+    fn release(&mut self) {
+        self.group = None;
+    }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        if let Some(group) = self.group {
-            // It may be gone already, and that is as good.
-            let _ = kill_process_group(group, Signal::KILL);
-        }
+        self.kill();
     }
 }
 
@@ -130,21 +154,28 @@ pub async fn run(
 ) -> Result<Vec<u8>, ProgramError> {
     let mut chain = Chain::start(programs, environment)?;
     let (stdin, stdout) = (chain.stdin.take(), chain.stdout.take());
+    let (mut written, mut said) = (Vec::new(), vec![Vec::new(); programs.len()]);
     let write = async {
         if let Some(mut stdin) = stdin {
             // A program may know enough before it has read all of it; its answer says whether it did well.
             let _ = stdin.write_all(input).await;
         }
+        Ok(())
     };
-    let stderr = futures_util::future::join_all(chain.stderr.drain(..).map(end));
-    let ((), written, stderr) = tokio::join!(write, at_most(stdout, most.saturating_add(1)), stderr);
-    let written = written?;
+    let read = at_most(stdout, most.saturating_add(1), &mut written);
+    let stderr = try_join_all(chain.stderr.drain(..).zip(&mut said).map(|(pipe, kept)| end(pipe, kept)));
+    let talk = async { tokio::try_join!(write, read, stderr).map(drop) };
+    let statuses = hear_out(&mut chain.running, talk).await?;
     if written.len() > most {
         return Err(ProgramError::Long(most));
     }
+    let statuses = match statuses {
+        Some(statuses) => statuses,
+        None => ended(&mut chain.running).await?,
+    };
+    chain.running.iter_mut().for_each(Running::release);
     let mut failed: Option<ProgramError> = None;
-    for ((running, program), stderr) in chain.running.iter_mut().zip(programs).zip(stderr) {
-        let status = running.ended().await?;
+    for ((status, program), stderr) in statuses.into_iter().zip(programs).zip(said) {
         // One that lost whom it wrote to is not the one that failed.
         let first = match &failed {
             Some(ProgramError::Failed { status, .. }) => status.code().is_none(),
@@ -152,7 +183,7 @@ pub async fn run(
         };
         if !status.success() && first {
             let program = program.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let stderr = String::from_utf8_lossy(&stderr?).trim().to_owned();
+            let stderr = String::from_utf8_lossy(&stderr).trim().to_owned();
             failed = Some(ProgramError::Failed { program, status, stderr });
         }
     }
@@ -162,22 +193,45 @@ pub async fn run(
     }
 }
 
-/// The first `most` bytes.
-async fn at_most(pipe: Option<impl AsyncRead + Unpin>, most: usize) -> io::Result<Vec<u8>> {
-    let mut read = Vec::new();
-    if let Some(pipe) = pipe {
-        pipe.take(most as u64).read_to_end(&mut read).await?;
+/// Waits for the end of what is written and read, and no longer than a moment after all programs have ended; how they have,
+/// if they have. What they left running with a pipe open is ended.
+async fn hear_out(
+    running: &mut [Running],
+    talk: impl Future<Output = io::Result<()>>,
+) -> io::Result<Option<Vec<ExitStatus>>> {
+    let mut talk = pin!(talk);
+    let statuses = tokio::select! {
+        biased;
+        talked = &mut talk => return talked.map(|()| None),
+        statuses = ended(running) => statuses?,
+    };
+    match timeout(GRACE, talk).await {
+        Ok(talked) => talked?,
+        Err(_) => running.iter_mut().for_each(Running::kill),
     }
-    Ok(read)
+    Ok(Some(statuses))
 }
 
-/// What a program says last, where it says why it fails. All of it is read, or the program would wait for ever.
-async fn end(pipe: Option<impl AsyncRead + Unpin>) -> io::Result<Vec<u8>> {
-    let (mut kept, mut piece) = (Vec::new(), [0; 4096]);
-    let Some(mut pipe) = pipe else { return Ok(kept) };
+/// How each ended.
+async fn ended(running: &mut [Running]) -> io::Result<Vec<ExitStatus>> {
+    try_join_all(running.iter_mut().map(Running::ended_alone)).await
+}
+
+/// Keeps the first `most` bytes.
+async fn at_most(pipe: Option<impl AsyncRead + Unpin>, most: usize, kept: &mut Vec<u8>) -> io::Result<()> {
+    if let Some(pipe) = pipe {
+        pipe.take(most as u64).read_to_end(kept).await?;
+    }
+    Ok(())
+}
+
+/// Keeps what a program says last, where it says why it fails. All of it is read, or the program would wait for ever.
+async fn end(pipe: Option<impl AsyncRead + Unpin>, kept: &mut Vec<u8>) -> io::Result<()> {
+    let mut piece = [0; 4096];
+    let Some(mut pipe) = pipe else { return Ok(()) };
     loop {
         match pipe.read(&mut piece).await? {
-            0 => return Ok(kept),
+            0 => return Ok(()),
             read => kept.extend_from_slice(&piece[..read]),
         }
         kept.drain(..kept.len().saturating_sub(MAX_STDERR_BYTES));
@@ -245,6 +299,21 @@ mod tests {
         assert_eq!(failed(chain(&["exit 5", "cat"]).await.unwrap_err()).0, Some(5));
         let nowhere = [shell("cat"), Program { path: "/nonexistent/hook".into(), arguments: vec![] }];
         assert!(matches!(run(&nowhere, &[], b"", 10).await, Err(ProgramError::Run(_))));
+    }
+
+    #[tokio::test]
+    async fn what_a_program_leaves_running_does_not_hold_its_answer_and_is_ended() {
+        let directory = tempfile::tempdir().unwrap();
+        let mark = directory.path().join("mark");
+        // It keeps both pipes open; that it goes on writing is no part of the answer.
+        let script = format!("(sleep 3; echo late; touch {}) & echo done", mark.display());
+        let start = Instant::now();
+        assert_eq!(chain(&[&script]).await.unwrap(), "done\n");
+        assert!(start.elapsed() < Duration::from_millis(2_500));
+        let failed = chain(&["sleep 30 & echo no >&2; exit 3"]).await.unwrap_err();
+        assert!(matches!(failed, ProgramError::Failed { stderr, .. } if stderr == "no"));
+        tokio::time::sleep(Duration::from_secs(2)).await;
+        assert!(!mark.exists());
     }
 
     #[tokio::test]
