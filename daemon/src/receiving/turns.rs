@@ -80,6 +80,7 @@ impl Pipeline {
             })
             .await?;
         Ok(taken.map(|(turn, signs)| {
+            self.0.wake.tell_lease();
             if let Some(signs) = signs {
                 self.show_signs(signs);
             }
@@ -267,6 +268,8 @@ impl Pipeline {
     }
 
     /// Takes back turns whose lease has run out, and ends those that nobody came for, for as long as the hub runs.
+    ///
+    /// It sleeps until the first of them runs out, so it has to hear of every turn that is taken: what waits runs out in a day.
     pub async fn keep_turns(self) {
         let mut changes = self.0.wake.listen();
         loop {
@@ -278,10 +281,12 @@ impl Pipeline {
                     RECOVER
                 }
             };
+            let next = Instant::now() + wait;
             sleep(REST).await;
             tokio::select! {
                 _ = changes.changed() => {}
-                () = sleep(wait) => {}
+                () = self.0.wake.leased() => {}
+                () = sleep_until(next) => {}
             }
         }
     }

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// Tells of new turns. Clones share it.
 #[derive(Debug, Clone)]
@@ -14,6 +14,8 @@ pub struct Wake(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     changes: watch::Sender<u64>,
+    /// Somebody took a turn. Apart from the changes: whoever waits for a turn has nothing to do then.
+    leases: Notify,
     /// By agent. There are as many as have tokens.
     fetching: Mutex<BTreeMap<String, Fetched>>,
 }
@@ -42,7 +44,8 @@ impl Drop for Fetching {
 
 impl Default for Wake {
     fn default() -> Self {
-        Self(Arc::new(Shared { changes: watch::Sender::new(0), fetching: Mutex::default() }))
+        let (changes, leases) = (watch::Sender::new(0), Notify::new());
+        Self(Arc::new(Shared { changes, leases, fetching: Mutex::default() }))
     }
 }
 
@@ -55,6 +58,16 @@ impl Wake {
     /// Hears of every change from here on.
     pub fn listen(&self) -> watch::Receiver<u64> {
         self.0.changes.subscribe()
+    }
+
+    /// Somebody took a turn: its lease may be the next that runs out.
+    pub fn tell_lease(&self) {
+        self.0.leases.notify_one();
+    }
+
+    /// Waits until somebody takes a turn, or has taken one since this was last waited for. There is one who waits here.
+    pub async fn leased(&self) {
+        self.0.leases.notified().await;
     }
 
     /// Somebody asks for an agent's turn at `now`, and may wait for it.

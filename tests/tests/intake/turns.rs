@@ -2,7 +2,7 @@
 //! message leave its conversation by itself.
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Answer, Client, TestHub, client::text};
+use gatepost_tests::hub::{Answer, Client, TestHub, client::text, eventually};
 use serde_json::{Value, json};
 
 const CONFIG: &str = r#"
@@ -303,6 +303,27 @@ async fn a_turn_that_is_handed_back_is_given_again_and_the_operator_sees_it() ->
     ensure!(shown.contains("done") && shown.contains("And more"), "{shown}");
     let conflict = operator.raw("POST", &format!("{path}/retry"), &[], &[])?;
     ensure!(conflict.status == 409, "{conflict:?}");
+    home.hub.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lease_that_runs_out_wakes_whoever_waits_and_needs_nobody_to_be_noticed() -> Result<()> {
+    let mut home = Home::open(&format!("[routing]\nlease = \"2s\"\n{CONFIG}")).await?;
+    home.says("ann", "1", "Hello")?;
+    let turn = home.next()?;
+    // Nobody writes, and whoever asks begins to wait while the lease lasts.
+    let again = home.next()?;
+    ensure!(again["turn"] == turn["turn"] && again["attempt"] == 2, "{again}");
+    ensure!(again["lease"] != turn["lease"], "{again}");
+    // Nor does anybody ask now.
+    let operator = home.hub.operator()?;
+    eventually("the turn waits again", || {
+        let listed = operator.get("/v1/turns?state=waiting")?.taken()?;
+        Ok((listed["turns"][0]["turn"] == turn["turn"]).then_some(()))
+    })?;
+    let late = home.reply(&turn, "Too late.")?;
+    ensure!(late.status == 409 && late.body["reason"] == "lease_lost", "{late:?}");
     home.hub.stop().await;
     Ok(())
 }

@@ -273,6 +273,22 @@ fn a_service_ends_its_turn_itself_and_nothing_but_the_signed_request_passes() ->
 }
 
 #[test]
+fn a_service_that_takes_a_turn_over_and_never_ends_it_is_called_again() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = MockServer::open(|_| (202, Value::Null))?;
+    let service = service(folder.path(), &server.url())?;
+    let hub = SpawnedHub::start(&format!(
+        "[routing]\nlease = \"2s\"\n{CONFIG}\n[wake.engineer]\nagent = \"engineer\"\n{service}"
+    ))?;
+    writes(&hub.bridge("porch")?, "ann", "hello")?;
+    eventually("the second call", || Ok((server.heard().len() == 2).then_some(())))?;
+    let attempts: Vec<Value> =
+        server.heard().iter().map(|request| request.json()["turn"]["attempt"].clone()).collect();
+    ensure!(attempts == [1, 2], "{attempts:?}");
+    Ok(())
+}
+
+#[test]
 fn a_service_that_is_away_costs_no_attempt_and_one_that_breaks_does() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let server = MockServer::saying(json!({"text": "Here I am."}))?;
