@@ -22,7 +22,7 @@ use super::{
     routing::routing,
     upkeep::{self, Plan},
     voice,
-    wake::wakers,
+    wake::{wakers, worked_for},
 };
 use crate::{
     approval::{
@@ -71,6 +71,7 @@ impl Hub {
         let opened = Opened::open(config, &store)?;
         let pipeline = build_pipeline(config, &store, key, &opened)?;
         take_up(&pipeline, &store).await?;
+        pipeline.abandon_turns(worked_for(config)).await?;
 
         let descriptors = Descriptors::claim();
         let users = &extras.broker_users;

@@ -22,6 +22,16 @@ pub fn check_wakes(config: &Config) -> Result<(), HubError> {
     wakers(config).map(drop)
 }
 
+/// The agents whose turns the hub itself works at, by a program or a model: what they were at ends with it. A service, or a program
+/// that asks, goes on without it.
+pub(super) fn worked_for(config: &Config) -> Vec<String> {
+    let by_the_hub = |name: &String| match config.checked().wakes.get(name) {
+        Some(Configured::Command { .. } | Configured::OpenAi(_)) => true,
+        Some(Configured::Url { .. }) | None => false,
+    };
+    config.wake.iter().filter(|(name, _)| by_the_hub(name)).map(|(_, wake)| wake.agent.clone()).collect()
+}
+
 /// All of the configuration, by their names.
 pub(super) fn wakers(config: &Config) -> Result<BTreeMap<String, Waker>, HubError> {
     let mut wakers = BTreeMap::new();

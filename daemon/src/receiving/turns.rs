@@ -267,6 +267,29 @@ impl Pipeline {
         self.outbox().store().read(move |db| listing::show(db, &id, agent.as_deref(), &routing.people)).await
     }
 
+    /// Hands back what these agents were at, whom the hub itself worked for until it ended: nobody else can end those turns. For the
+    /// start, before anybody is brought a turn.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn abandon_turns(&self, agents: Vec<String>) -> Result<(), StoreError> {
+        let abandoned = self
+            .outbox()
+            .store()
+            .write(move |tx| {
+                let mut abandoned = 0;
+                for agent in &agents {
+                    abandoned += lease::abandon(tx, agent, "the hub ended meanwhile", now_ms())?;
+                }
+                Ok::<_, StoreError>(abandoned)
+            })
+            .await?;
+        if abandoned > 0 {
+            tracing::warn!(abandoned, "turns were under way when the hub ended: they are given out again");
+        }
+        Ok(())
+    }
+
     /// Takes back turns whose lease has run out, and ends those that nobody came for, for as long as the hub runs.
     ///
     /// It sleeps until the first of them runs out, so it has to hear of every turn that is taken: what waits runs out in a day.

@@ -354,6 +354,21 @@ pub fn expire(tx: &Transaction<'_>, now: i64) -> Result<Expired, StoreError> {
     Ok(expired)
 }
 
+/// Hands back the turns of an agent whose taker is gone for certain, however long their leases last: how many there were.
+///
+/// # Errors
+/// The database.
+pub fn abandon(tx: &Transaction<'_>, agent: &str, why: &str, now: i64) -> Result<usize, StoreError> {
+    let leased: Vec<i64> = tx
+        .prepare_cached("SELECT seq FROM turns WHERE agent = ? AND state = 'leased'")?
+        .query_map([agent], |row| row.get(0))?
+        .collect::<Result<_, _>>()?;
+    for seq in &leased {
+        hand_back(tx, *seq, why, now)?;
+    }
+    Ok(leased.len())
+}
+
 /// When something runs out next, in milliseconds since 1970.
 ///
 /// # Errors

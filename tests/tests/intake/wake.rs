@@ -110,6 +110,41 @@ fn a_program_that_works_for_longer_than_a_lease_keeps_its_turn() -> Result<()> {
 }
 
 #[test]
+fn a_turn_whose_program_the_hub_ran_when_it_was_killed_is_given_out_again_at_the_start() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mark = folder.path().join("mark");
+    let works = format!(
+        "test -e {0} && exec grep -o '\"attempt\":[0-9]*'; touch {0}; sleep 5; echo lost",
+        mark.display()
+    );
+    let mut hub = hub(&script(&works))?;
+    writes(&hub.bridge("porch")?, "ann", "hello")?;
+    eventually("the program runs", || Ok(mark.exists().then_some(())))?;
+    hub.kill()?;
+    hub.run()?;
+    // A lease lasts five minutes.
+    ensure!(arrived(&hub.operator()?, "ann", 1)? == ["\"attempt\":2"]);
+    Ok(())
+}
+
+#[test]
+fn a_turn_of_a_service_outlives_a_hub_that_is_killed() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let server = MockServer::open(|_| (202, Value::Null))?;
+    let mut hub = hub(&service(folder.path(), &server.url())?)?;
+    let agent = hub.agent("engineer")?;
+    writes(&hub.bridge("porch")?, "ann", "hello")?;
+    let request = eventually("a request", || Ok(server.heard().first().cloned()))?;
+    hub.kill()?;
+    hub.run()?;
+    let turn = request.json()["turn"].clone();
+    let reply = json!({"context": turn["context"], "turn": turn["turn"], "lease": turn["lease"], "text": "Still here."});
+    hub.anybody(Some(agent.token())).post("/v1/reply", &reply)?.taken()?;
+    ensure!(arrived(&hub.operator()?, "ann", 1)? == ["Still here."]);
+    Ok(())
+}
+
+#[test]
 fn hostile_words_are_one_text_in_the_json_of_a_turn() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let read = folder.path().join("read");
