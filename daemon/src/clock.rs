@@ -33,14 +33,26 @@ pub fn now_ms() -> i64 {
     boot() + offset
 }
 
-/// A time of [`now_ms`] as RFC 3339, UTC, always to the millisecond: so written, times sort as texts.
+/// The nearest time from 1970 on that RFC 3339 can write, whose years have four digits. A platform may say any number, and whoever
+/// reads what the hub wrote must find a time.
+pub fn writable(ms: i64) -> i64 {
+    timestamp(ms).as_millisecond()
+}
+
+fn timestamp(ms: i64) -> jiff::Timestamp {
+    // Its greatest is the end of 9999-12-30, so that any offset still writes a year of four digits.
+    jiff::Timestamp::from_millisecond(ms.max(0)).unwrap_or(jiff::Timestamp::MAX)
+}
+
+/// A time of [`now_ms`] as RFC 3339, UTC, always to the millisecond: so written, times sort as texts. What cannot be written is the
+/// nearest that [can](writable).
 pub fn rfc3339(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| format!("{time:.3}"))
+    format!("{:.3}", timestamp(ms))
 }
 
 /// The same to the second, as people read times.
 pub fn to_the_second(ms: i64) -> String {
-    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| format!("{time:.0}"))
+    format!("{:.0}", timestamp(ms))
 }
 
 /// A time of [`now_ms`] in an answer or a listing, where every time is written as [`rfc3339`].
@@ -184,6 +196,17 @@ fn boot() -> i64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whatever_the_number_it_is_written_as_a_time() {
+        assert_eq!(rfc3339(1_772_366_400_000), "2026-03-01T12:00:00.000Z");
+        for far in [i64::MIN, -1, 253_402_300_799_000, 253_402_300_800_000, i64::MAX] {
+            let text = rfc3339(far);
+            let read: Time = serde_json::from_value(text.as_str().into()).unwrap();
+            assert_eq!((read.0, text.len()), (writable(far), 24), "{text}");
+            assert_eq!(to_the_second(far).len(), 20);
+        }
+    }
 
     #[test]
     fn the_time_of_day_is_one() {

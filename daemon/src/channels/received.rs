@@ -8,7 +8,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::message::{attachment::Attachment, form::Entry, target::MAX_ADDRESS};
+use crate::{
+    clock::writable,
+    message::{attachment::Attachment, form::Entry, target::MAX_ADDRESS},
+};
 
 /// The longest text of one message that is kept, in characters. Every platform's own bound is below it but e-mail's.
 pub const MAX_TEXT_CHARS: usize = 32_000;
@@ -72,7 +75,8 @@ pub struct Received {
     pub author: Author,
     /// The platform's id of the message that it is, or that it is about.
     pub message_id: Option<String>,
-    /// When, by the platform's clock, in milliseconds since 1970.
+    /// When, by the platform's clock, in milliseconds since 1970; once it is [bounded](Received::bounded), within the years that
+    /// can be written.
     pub said_at: Option<i64>,
     /// Whether the account itself is meant: a mention that the platform marks, an answer to it, or a command to it. Its name in a text
     /// is none.
@@ -254,6 +258,7 @@ impl Received {
         for name in [&mut self.conversation.title, &mut self.author.name].into_iter().flatten() {
             clip(name, MAX_NAME_CHARS);
         }
+        self.said_at = self.said_at.map(writable);
         self.author.same_as.retain(|id| fits(id));
         self.author.same_as.truncate(4);
         if let Some(words) = self.event.words_mut() {
@@ -301,6 +306,15 @@ mod tests {
         let kept = received(&long).bounded().unwrap();
         assert_eq!(kept.event.words().unwrap().text, long[..2 * MAX_TEXT_CHARS]);
         assert_eq!(received("hello").bounded(), Ok(received("hello")));
+    }
+
+    #[test]
+    fn a_time_that_nobody_can_write_is_the_nearest_that_somebody_can() {
+        let at = |said_at| Received { said_at: Some(said_at), ..received("x") }.bounded().unwrap().said_at;
+        let [year_10000, now] = [253_402_300_800_000, 1_772_366_400_000];
+        let last = at(year_10000).unwrap();
+        assert!(last < year_10000 && last > year_10000 - 2 * 86_400_000, "{last}");
+        assert_eq!((at(i64::MAX), at(i64::MIN), at(now)), (Some(last), Some(0), Some(now)));
     }
 
     #[test]
