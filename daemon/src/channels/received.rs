@@ -15,6 +15,8 @@ use crate::{
 
 /// The longest text of one message that is kept, in characters. Every platform's own bound is below it but e-mail's.
 pub const MAX_TEXT_CHARS: usize = 32_000;
+/// Of them, those that are left for the line that says how much of a longer text is left out.
+const MARK_CHARS: usize = 60;
 /// The longest name of a person or title of a conversation that is kept, in characters.
 pub const MAX_NAME_CHARS: usize = 120;
 /// Most files of one message that are kept.
@@ -166,6 +168,8 @@ pub enum Event {
 pub struct Words {
     /// The text.
     pub text: String,
+    /// Whether its end is left out because it was too long. The last line then says how much.
+    pub truncated: bool,
     /// Files that the hub has already.
     pub files: Vec<Attachment>,
     /// Files that could not be kept, and why, a line each.
@@ -239,6 +243,21 @@ fn clip(text: &mut String, most: usize) {
     }
 }
 
+impl Words {
+    /// Leaves out the end of a text that is too long, and says so: an agent that read on as if it were whole would be misled. Whoever
+    /// wrote the text may have written such a line too; that it is the hub's, `truncated` says.
+    fn shorten(&mut self) {
+        if self.text.chars().nth(MAX_TEXT_CHARS).is_none() {
+            return;
+        }
+        let whole = self.text.len();
+        clip(&mut self.text, MAX_TEXT_CHARS - MARK_CHARS);
+        let left_out = whole - self.text.len();
+        self.text.push_str(&format!("\n[{left_out} bytes are left out]"));
+        self.truncated = true;
+    }
+}
+
 impl Received {
     /// The same within bounds: what is longer is cut off, and what is named by an id that is none is `Err`, for it cannot be
     /// answered.
@@ -262,7 +281,7 @@ impl Received {
         self.author.same_as.retain(|id| fits(id));
         self.author.same_as.truncate(4);
         if let Some(words) = self.event.words_mut() {
-            clip(&mut words.text, MAX_TEXT_CHARS);
+            words.shorten();
             words.files.truncate(MAX_FILES);
             words.missing.truncate(MAX_FILES);
             words.missing.iter_mut().for_each(|line| clip(line, MAX_NAME_CHARS));
@@ -301,11 +320,17 @@ mod tests {
     }
 
     #[test]
-    fn long_words_are_cut_at_a_character_and_short_ones_stay() {
+    fn long_words_are_cut_at_a_character_with_a_line_that_says_so_and_short_ones_stay() {
         let long = "ä".repeat(MAX_TEXT_CHARS + 1);
         let kept = received(&long).bounded().unwrap();
-        assert_eq!(kept.event.words().unwrap().text, long[..2 * MAX_TEXT_CHARS]);
-        assert_eq!(received("hello").bounded(), Ok(received("hello")));
+        let words = kept.event.words().unwrap();
+        let begins = 2 * (MAX_TEXT_CHARS - MARK_CHARS);
+        let mark = format!("\n[{} bytes are left out]", long.len() - begins);
+        assert_eq!(words.text.strip_prefix(&long[..begins]), Some(mark.as_str()));
+        assert!(words.truncated && words.text.chars().count() <= MAX_TEXT_CHARS);
+        assert_eq!(kept.clone().bounded(), Ok(kept), "it is not cut again");
+        let whole = "ä".repeat(MAX_TEXT_CHARS);
+        assert_eq!(received(&whole).bounded(), Ok(received(&whole)));
     }
 
     #[test]

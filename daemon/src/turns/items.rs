@@ -101,6 +101,10 @@ pub struct Item {
     pub message_id: Option<String>,
     /// What it says.
     pub text: String,
+    /// Whether the end of the text is left out, because it had more than 32,000 characters. The last line says how many bytes that
+    /// are. Left out if it is whole.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub truncated: bool,
     /// Whether the words are somebody else's, handed on.
     pub forwarded: bool,
     /// Who.
@@ -291,6 +295,7 @@ pub(super) fn items(
             late: facts.late,
             message_id: row.get(7)?,
             text: row.get(8)?,
+            truncated: facts.truncated,
             forwarded: facts.forwarded,
             sender: SenderView {
                 person: people.get(&id).map(|person| person.name.clone()),

@@ -30,6 +30,9 @@ pub struct Facts {
     /// The words are somebody else's.
     #[serde(skip_serializing_if = "is_false")]
     pub forwarded: bool,
+    /// The end of the words is left out.
+    #[serde(skip_serializing_if = "is_false")]
+    pub truncated: bool,
     /// The platform's id of the message that this is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub about: Option<String>,
@@ -119,7 +122,7 @@ impl Columns {
         let is_words = event.words().is_some();
         if let Some(words) = event.words() {
             text.clone_from(&words.text);
-            facts.forwarded = words.forwarded;
+            (facts.truncated, facts.forwarded) = (words.truncated, words.forwarded);
             facts.files.clone_from(&words.files);
             facts.missing.clone_from(&words.missing);
             facts.reply_to = words.reply_to.as_ref().map(|reply| Reply {
@@ -150,6 +153,7 @@ impl Columns {
         let about = facts.about.clone();
         let words = |facts: Facts| Words {
             text,
+            truncated: facts.truncated,
             files: facts.files,
             missing: facts.missing,
             forwarded: facts.forwarded,

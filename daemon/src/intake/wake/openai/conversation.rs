@@ -148,6 +148,7 @@ pub(super) mod tests {
             target: None,
             message_id: None,
             text: text.into(),
+            truncated: false,
             forwarded: false,
             sender: SenderView {
                 id: "tg:1".into(),
