@@ -67,6 +67,19 @@ impl Home {
         self.porch.post("/v1/inbound", &report)?.taken().map(drop)
     }
 
+    /// She presses a button.
+    fn ann_presses(&self) -> Result<()> {
+        let report =
+            json!({"channel": "local", "peer": "ann", "direct": true, "kind": "press", "data": "yes"});
+        self.porch.post("/v1/inbound", &report)?.taken().map(drop)
+    }
+
+    /// The hub is killed, and started again where it was.
+    fn restart(&mut self) -> Result<()> {
+        self.hub.kill()?;
+        self.hub.run()
+    }
+
     /// All that somebody was told, once there is so much of it.
     fn told(&self, who: &str, count: usize) -> Result<Vec<String>> {
         eventually(&format!("{count} messages for {who}"), || {
@@ -128,40 +141,49 @@ impl Drop for Running {
 
 #[test]
 fn the_program_over_http_answers_turn_after_turn() -> Result<()> {
-    let home = Home::start(&before_you_begin()?)?;
-    let _agent = Running::at(&home.hub, &block("python", "def answer(turn)")?, &[])?;
+    let mut home = Home::start(&before_you_begin()?)?;
+    let _agent = Running::at(&home.hub, &block("python", "\ndef answer(turn)")?, &[])?;
     home.ann_writes("Hello.")?;
     ensure!(home.told("ann", 1)? == ["You wrote 6 characters."]);
+    home.restart()?;
     home.ann_writes("And again?")?;
     ensure!(home.told("ann", 2)?[1] == "You wrote 10 characters.");
-    home.all_answered(2)
+    home.ann_presses()?;
+    ensure!(home.told("ann", 3)?[2] == "I noticed: press.");
+    home.all_answered(3)
 }
 
 #[test]
 fn the_program_that_listens_to_events_answers_what_waited_and_what_comes() -> Result<()> {
-    let home = Home::start(&before_you_begin()?)?;
+    let mut home = Home::start(&before_you_begin()?)?;
     home.ann_writes("Early.")?;
-    let whole = block("python", "def answer(turn)")?;
-    let before = whole.lines().count() - 4;
+    let whole = block("python", "\ndef answer(turn)")?;
+    let before = whole.lines().count() - 7;
     let mut code: String = whole.lines().take(before).map(|line| format!("{line}\n")).collect();
-    ensure!(!code.contains("while True"), "the loop is not in the last four lines");
+    ensure!(!code.contains("while True"), "the loop is not in the last seven lines");
     code += &block("python", "/v1/events")?;
     let _agent = Running::at(&home.hub, &code, &[])?;
     ensure!(home.told("ann", 1)? == ["You wrote 6 characters."]);
     home.ann_writes("Now, please.")?;
     ensure!(home.told("ann", 2)?[1] == "You wrote 12 characters.");
-    home.all_answered(2)
+    home.restart()?;
+    home.ann_writes("Still?")?;
+    ensure!(home.told("ann", 3)?[2] == "You wrote 6 characters.");
+    home.all_answered(3)
 }
 
 /// The package `mcp`, the protocol's own for Python, takes turns by `next_turn`.
 fn over_mcp(arguments: &[&str]) -> Result<()> {
-    let home = Home::start(&before_you_begin()?)?;
+    let mut home = Home::start(&before_you_begin()?)?;
     let _agent = Running::at(&home.hub, &block("python", "next_turn")?, arguments)?;
     home.ann_writes("Hello.")?;
     ensure!(home.told("ann", 2)? == ["Counting: Hello.", "You wrote 6 characters."]);
     home.ann_writes("And again?")?;
     ensure!(home.told("ann", 4)?[2..] == ["Counting: And again?", "You wrote 10 characters."]);
-    home.all_answered(2)
+    home.restart()?;
+    home.ann_presses()?;
+    ensure!(home.told("ann", 6)?[4..] == ["Counting: nothing", "I noticed: press."]);
+    home.all_answered(3)
 }
 
 #[test]
