@@ -327,3 +327,19 @@ async fn a_lease_that_runs_out_wakes_whoever_waits_and_needs_nobody_to_be_notice
     home.hub.stop().await;
     Ok(())
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_text_that_is_too_long_says_that_its_end_is_left_out() -> Result<()> {
+    let mut home = Home::open(CONFIG).await?;
+    home.says("ann", "1", &"x".repeat(200_000))?;
+    let turn = home.next()?;
+    let item = &turn["items"][0];
+    let (words, mark) = text(item, "text").rsplit_once('\n').context("a last line")?;
+    ensure!(item["truncated"] == true && mark == format!("[{} bytes are left out]", 200_000 - words.len()));
+    home.reply(&turn, "NO_REPLY")?.taken()?;
+    home.says("ann", "2", "short")?;
+    let turn = home.next()?;
+    ensure!(turn["items"][0].get("truncated").is_none(), "{turn}");
+    home.hub.stop().await;
+    Ok(())
+}
