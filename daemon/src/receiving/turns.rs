@@ -290,14 +290,16 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Takes back turns whose lease has run out, and ends those that nobody came for, for as long as the hub runs.
+    /// Takes back turns whose lease has run out, ends those that nobody came for, and tells of those that were handed back and can be
+    /// taken again, for as long as the hub runs.
     ///
     /// It sleeps until the first of them runs out, so it has to hear of every turn that is taken: what waits runs out in a day.
     pub async fn keep_turns(self) {
         let mut changes = self.0.wake.listen();
+        let mut looked = now_ms();
         loop {
             changes.mark_unchanged();
-            let wait = match self.expire_turns().await {
+            let wait = match self.expire_turns(&mut looked).await {
                 Ok(wait) => wait,
                 Err(error) => {
                     tracing::error!(%error, "cannot look after turns that nobody ended");
@@ -314,20 +316,24 @@ impl Pipeline {
         }
     }
 
-    /// One look; how long until the next one.
-    async fn expire_turns(&self) -> Result<Duration, StoreError> {
+    /// One look, after the one at `looked`; how long until the next one.
+    async fn expire_turns(&self, looked: &mut i64) -> Result<Duration, StoreError> {
         let store = self.outbox().store().clone();
-        let next = store.read(lease::next_expiry).await?;
-        let now = now_ms();
-        let Some(next) = next else { return Ok(Duration::from_hours(1)) };
-        if next > now {
-            return Ok(Duration::from_millis(u64::try_from(next - now).unwrap_or_default()));
+        let (since, now) = (*looked, now_ms());
+        let next = store.read(move |db| lease::next_expiry(db, since)).await?;
+        if next.is_none_or(|next| next > now) {
+            *looked = now;
+            let wait = next.map(|next| Duration::from_millis(u64::try_from(next - now).unwrap_or_default()));
+            return Ok(wait.unwrap_or(Duration::from_hours(1)));
         }
-        let expired = store.write(move |tx| lease::expire(tx, now)).await?;
+        let (expired, due) = store
+            .write(move |tx| Ok::<_, StoreError>((lease::expire(tx, now)?, lease::tell_due(tx, since, now)?)))
+            .await?;
+        *looked = now;
         if expired.failed > 0 {
             tracing::warn!(expired.failed, "turns have failed: gatepost turns list --state failed");
         }
-        if expired != lease::Expired::default() {
+        if expired != lease::Expired::default() || due > 0 {
             self.0.wake.tell();
         }
         Ok(Duration::ZERO)

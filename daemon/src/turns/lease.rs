@@ -369,14 +369,38 @@ pub fn abandon(tx: &Transaction<'_>, agent: &str, why: &str, now: i64) -> Result
     Ok(leased.len())
 }
 
-/// When something runs out next, in milliseconds since 1970.
+/// Turns that were handed back and wait for a while, which is over after `?1`. After the first attempt there is no such while.
+const PAUSED: &str = "FROM turns WHERE state = 'waiting' AND attempts > 1 AND due_at > ?1";
+
+/// Tells once more that the turns wait that were handed back for a while which has ended since then: whoever was told when they were
+/// handed back has looked in vain. How many there are.
 ///
 /// # Errors
 /// The database.
-pub fn next_expiry(db: &Connection) -> Result<Option<i64>, StoreError> {
-    let sql = "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM turns WHERE state = 'leased'
-         UNION ALL SELECT min(at) + ? FROM turns WHERE state = 'waiting')";
-    Ok(db.prepare_cached(sql)?.query_row([WAIT_MS], |row| row.get(0))?)
+pub fn tell_due(tx: &Transaction<'_>, since: i64, now: i64) -> Result<usize, StoreError> {
+    let sql = format!("SELECT id, agent, session, due_at {PAUSED} AND due_at <= ?2 ORDER BY seq");
+    let mut due = tx.prepare_cached(&sql)?;
+    let mut due = due.query([since, now])?;
+    let mut told = 0;
+    while let Some(row) = due.next()? {
+        let (id, agent, session): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+        tell(tx, &Waits { id: &id, agent: &agent, session: &session, due_at: row.get(3)? })?;
+        told += 1;
+    }
+    Ok(told)
+}
+
+/// When something runs out next, or a turn that was handed back is due after `since`, in milliseconds since 1970.
+///
+/// # Errors
+/// The database.
+pub fn next_expiry(db: &Connection, since: i64) -> Result<Option<i64>, StoreError> {
+    let sql = format!(
+        "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM turns WHERE state = 'leased'
+         UNION ALL SELECT min(at) + ?2 FROM turns WHERE state = 'waiting'
+         UNION ALL SELECT min(due_at) {PAUSED})"
+    );
+    Ok(db.prepare_cached(&sql)?.query_row([since, WAIT_MS], |row| row.get(0))?)
 }
 
 /// Lets a turn that has failed wait again, with all its attempts; whether there was one.

@@ -1,6 +1,9 @@
 use super::{
     items::view,
-    lease::{Expired, Leased, NotHeld, end, expire, give_back, more, next_due, renew, retry, take},
+    lease::{
+        Expired, Leased, NotHeld, end, expire, give_back, more, next_due, next_expiry, renew, retry, take,
+        tell_due,
+    },
     listing::{Filter, list},
     open::{Opened, Opening, keep, open},
     *,
@@ -163,6 +166,27 @@ async fn a_lease_that_runs_out_is_given_again_three_times_and_has_failed_then() 
     let id = last.id.clone();
     assert!(turns.store.write(move |tx| retry(tx, &id, "operator", NOW)).await.unwrap());
     assert_eq!(turns.items(turns.take(NOW).await.unwrap().seq).await, ["one"], "all of it is kept");
+}
+
+#[tokio::test]
+async fn a_turn_that_is_given_again_after_a_pause_is_told_of_when_that_is_over() {
+    let turns = Turns::new();
+    let told = async |since, now| turns.store.write(move |tx| tell_due(tx, since, now)).await.unwrap();
+    let next = async |since| turns.store.read(move |db| next_expiry(db, since)).await.unwrap();
+    turns.write("ann", "one", NOW).await;
+    turns.take(NOW + 1_000).await.unwrap();
+    let first = NOW + 1_000 + LEASE_MS;
+    assert_eq!(next(NOW).await, Some(first));
+    turns.expire(first).await;
+    assert_eq!(told(NOW, first).await, 0, "it was due at once, and that was told");
+    turns.take(first).await.unwrap();
+    let second = first + LEASE_MS;
+    turns.expire(second).await;
+    let due = second + PAUSES_MS[1];
+    assert_eq!(next(second).await, Some(due));
+    assert_eq!(told(second, due - 1).await, 0);
+    assert_eq!(told(due - 1, due).await, 1);
+    assert_eq!((told(due, due + 1).await, next(due).await), (0, Some(NOW + WAIT_MS)), "once");
 }
 
 #[tokio::test]
