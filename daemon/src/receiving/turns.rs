@@ -9,6 +9,7 @@ use crate::{
     pipeline::{Pipeline, RECOVER},
     store::{StoreError, now_ms},
     turns::{
+        expiry,
         items::{Item, TurnView, view},
         lease::{self, Leased, NotHeld},
         listing::{self, Filter, TurnRow},
@@ -279,7 +280,7 @@ impl Pipeline {
             .write(move |tx| {
                 let mut abandoned = 0;
                 for agent in &agents {
-                    abandoned += lease::abandon(tx, agent, "the hub ended meanwhile", now_ms())?;
+                    abandoned += expiry::abandon(tx, agent, "the hub ended meanwhile", now_ms())?;
                 }
                 Ok::<_, StoreError>(abandoned)
             })
@@ -320,20 +321,22 @@ impl Pipeline {
     async fn expire_turns(&self, looked: &mut i64) -> Result<Duration, StoreError> {
         let store = self.outbox().store().clone();
         let (since, now) = (*looked, now_ms());
-        let next = store.read(move |db| lease::next_expiry(db, since)).await?;
+        let next = store.read(move |db| expiry::next_expiry(db, since)).await?;
         if next.is_none_or(|next| next > now) {
             *looked = now;
             let wait = next.map(|next| Duration::from_millis(u64::try_from(next - now).unwrap_or_default()));
             return Ok(wait.unwrap_or(Duration::from_hours(1)));
         }
         let (expired, due) = store
-            .write(move |tx| Ok::<_, StoreError>((lease::expire(tx, now)?, lease::tell_due(tx, since, now)?)))
+            .write(move |tx| {
+                Ok::<_, StoreError>((expiry::expire(tx, now)?, expiry::tell_due(tx, since, now)?))
+            })
             .await?;
         *looked = now;
         if expired.failed > 0 {
             tracing::warn!(expired.failed, "turns have failed: gatepost turns list --state failed");
         }
-        if expired != lease::Expired::default() || due > 0 {
+        if expired != expiry::Expired::default() || due > 0 {
             self.0.wake.tell();
         }
         Ok(Duration::ZERO)

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
-use super::{MAX_LOOSE, PAUSES_MS, TurnState, WAIT_MS};
+use super::{MAX_LOOSE, PAUSES_MS, TurnState};
 use crate::{
     agents,
     audit::{self, Entry, Event},
@@ -270,7 +270,7 @@ pub fn put_back(
     Ok(Ok(()))
 }
 
-fn close(
+pub(super) fn close(
     tx: &Transaction<'_>,
     seq: i64,
     state: TurnState,
@@ -290,7 +290,7 @@ fn close(
 }
 
 /// Whether the turn has another try; if not, it has failed.
-fn hand_back(tx: &Transaction<'_>, seq: i64, why: &str, now: i64) -> Result<bool, StoreError> {
+pub(super) fn hand_back(tx: &Transaction<'_>, seq: i64, why: &str, now: i64) -> Result<bool, StoreError> {
     let attempts: u32 = tx.query_row("SELECT attempts FROM turns WHERE seq = ?", [seq], |row| row.get(0))?;
     let Some(pause) = PAUSES_MS.get(attempts.saturating_sub(1) as usize) else {
         close(tx, seq, TurnState::Failed, why, "hub", now)?;
@@ -321,86 +321,6 @@ pub(super) fn tell(tx: &Transaction<'_>, waits: &Waits<'_>) -> Result<(), StoreE
     let Waits { id, agent, session, due_at } = waits;
     let detail = json!({"turn": id, "agent": agent, "session": session, "due_at": rfc3339(*due_at)});
     audit::append(tx, &Entry { actor: "hub", event: Event::TurnWaiting, message: None, detail })
-}
-
-/// What ran out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Expired {
-    /// Turns that wait for another taker.
-    pub again: usize,
-    /// Turns that have failed.
-    pub failed: usize,
-}
-
-/// Takes back the turns whose lease has run out, and ends those that nobody came for.
-///
-/// # Errors
-/// The database.
-pub fn expire(tx: &Transaction<'_>, now: i64) -> Result<Expired, StoreError> {
-    let seqs = |sql: &str, at: i64| -> Result<Vec<i64>, StoreError> {
-        Ok(tx.prepare_cached(sql)?.query_map([at], |row| row.get(0))?.collect::<Result<_, _>>()?)
-    };
-    let mut expired = Expired::default();
-    for seq in seqs("SELECT seq FROM turns WHERE state = 'leased' AND lease_until <= ?", now)? {
-        match hand_back(tx, seq, "its agent did not end it in time", now)? {
-            true => expired.again += 1,
-            false => expired.failed += 1,
-        }
-    }
-    for seq in seqs("SELECT seq FROM turns WHERE state = 'waiting' AND at <= ?", now - WAIT_MS)? {
-        close(tx, seq, TurnState::Failed, "nobody came for it", "hub", now)?;
-        expired.failed += 1;
-    }
-    Ok(expired)
-}
-
-/// Hands back the turns of an agent whose taker is gone for certain, however long their leases last: how many there were.
-///
-/// # Errors
-/// The database.
-pub fn abandon(tx: &Transaction<'_>, agent: &str, why: &str, now: i64) -> Result<usize, StoreError> {
-    let leased: Vec<i64> = tx
-        .prepare_cached("SELECT seq FROM turns WHERE agent = ? AND state = 'leased'")?
-        .query_map([agent], |row| row.get(0))?
-        .collect::<Result<_, _>>()?;
-    for seq in &leased {
-        hand_back(tx, *seq, why, now)?;
-    }
-    Ok(leased.len())
-}
-
-/// Turns that were handed back and wait for a while, which is over after `?1`. After the first attempt there is no such while.
-const PAUSED: &str = "FROM turns WHERE state = 'waiting' AND attempts > 1 AND due_at > ?1";
-
-/// Tells once more that the turns wait that were handed back for a while which has ended since then: whoever was told when they were
-/// handed back has looked in vain. How many there are.
-///
-/// # Errors
-/// The database.
-pub fn tell_due(tx: &Transaction<'_>, since: i64, now: i64) -> Result<usize, StoreError> {
-    let sql = format!("SELECT id, agent, session, due_at {PAUSED} AND due_at <= ?2 ORDER BY seq");
-    let mut due = tx.prepare_cached(&sql)?;
-    let mut due = due.query([since, now])?;
-    let mut told = 0;
-    while let Some(row) = due.next()? {
-        let (id, agent, session): (String, String, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        tell(tx, &Waits { id: &id, agent: &agent, session: &session, due_at: row.get(3)? })?;
-        told += 1;
-    }
-    Ok(told)
-}
-
-/// When something runs out next, or a turn that was handed back is due after `since`, in milliseconds since 1970.
-///
-/// # Errors
-/// The database.
-pub fn next_expiry(db: &Connection, since: i64) -> Result<Option<i64>, StoreError> {
-    let sql = format!(
-        "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM turns WHERE state = 'leased'
-         UNION ALL SELECT min(at) + ?2 FROM turns WHERE state = 'waiting'
-         UNION ALL SELECT min(due_at) {PAUSED})"
-    );
-    Ok(db.prepare_cached(&sql)?.query_row([since, WAIT_MS], |row| row.get(0))?)
 }
 
 /// Lets a turn that has failed wait again, with all its attempts; whether there was one.

@@ -6,11 +6,13 @@
 //!
 //! - [`open`]: a turn begins, or grows;
 //! - [`lease`]: it is taken, kept, handed back and ended;
+//! - [`expiry`]: what is taken back from who does not end it;
 //! - [`stored`]: how what was received stands in its row;
 //! - [`items`]: what its taker is told;
 //! - [`listing`]: what a person is told;
 //! - [`wake`]: whoever waits for one hears that there is one.
 
+pub mod expiry;
 pub mod items;
 pub mod lease;
 pub mod listing;

@@ -1,9 +1,7 @@
 use super::{
+    expiry::{Expired, expire, next_expiry, tell_due},
     items::view,
-    lease::{
-        Expired, Leased, NotHeld, end, expire, give_back, more, next_due, next_expiry, renew, retry, take,
-        tell_due,
-    },
+    lease::{Leased, NotHeld, end, give_back, more, next_due, renew, retry, take},
     listing::{Filter, list},
     open::{Opened, Opening, keep, open},
     *,
