@@ -24,7 +24,6 @@ struct Listed {
 #[utoipa::path(
     get,
     path = "/v1/heartbeats",
-    operation_id = "heartbeats",
     responses((status = OK, body = Listed)),
 )]
 pub(super) async fn heartbeats(State(endpoint): State<Endpoint>, request: Request) -> Response {
