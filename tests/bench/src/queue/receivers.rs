@@ -11,10 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use axum::{
-    Json, Router,
-    extract::{Path, State},
-};
+use axum::{Json, Router, extract::State, http::Uri};
 use gatepost_tests::peers::{Mail, Mock, Synapse};
 use serde_json::{Value, json};
 use tokio::sync::mpsc;
@@ -114,10 +111,10 @@ fn telegram() -> Outcome<(SocketAddr, mpsc::UnboundedReceiver<()>)> {
 /// Answers as the Bot API does (<https://core.telegram.org/bots/api>), with no message ever.
 async fn answer(
     State(asked): State<mpsc::UnboundedSender<()>>,
-    Path(path): Path<String>,
+    uri: Uri,
     body: Option<Json<Value>>,
 ) -> Json<Value> {
-    let result = match path.rsplit('/').next() {
+    let result = match uri.path().rsplit('/').next() {
         Some("getUpdates") => {
             // Nobody may want to know any more.
             let _ = asked.send(());
