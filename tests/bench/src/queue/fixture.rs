@@ -202,9 +202,10 @@ fn number_after(text: &str, name: &str) -> Outcome<u64> {
     Ok(line.trim().trim_end_matches(" kB").parse()?)
 }
 
-/// The hub's program, which is built beside this one.
+/// The hub's program, which `tests/bench/run` has built.
 fn program() -> Outcome<PathBuf> {
-    let program = std::env::current_exe()?.with_file_name("gatepost");
+    let named = std::env::var_os("GATEPOST_BENCH_HUB").ok_or("start this with tests/bench/run")?;
+    let program = PathBuf::from(named);
     match program.exists() {
         true => Ok(program),
         false => Err(format!("there is no {}: start this with tests/bench/run", program.display()).into()),
