@@ -17,6 +17,9 @@ pub(super) enum Becomes {
     Drop(&'static str, &'static str),
 }
 
+/// The last word of a text whose end is left out: `[968000 bytes are left out]`.
+pub(super) const LEFT_OUT: &str = "out]";
+
 /// The word behind the hostile thing of this number, which must come.
 pub(super) fn good(number: usize) -> String {
     format!("good{number:03}")

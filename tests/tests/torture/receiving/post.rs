@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::{
     book,
-    hostile::{Becomes, became, good},
+    hostile::{Becomes, LEFT_OUT, became, good},
     killed::{House, Passed, in_the_midst_of_what_people_write},
 };
 
@@ -85,7 +85,7 @@ fn hostile() -> Vec<(String, String, Becomes)> {
     let whole = |headers: &str, body: &str, becomes| (headers.to_owned(), body.to_owned(), becomes);
     let parts = "MIME-Version: 1.0\r\nContent-Type: multipart/mixed; boundary=b";
     vec![
-        said("Subject: Long", &"m\r\n".repeat(300_000), Message("m")),
+        said("Subject: Long", &"m\r\n".repeat(300_000), Message(LEFT_OUT)),
         said("Date: Thu, 01 Jan 1970 00:00:00 +0000", "ancient", Message("ancient")),
         said("Date: Fri, 31 Dec 9999 23:59:59 +0000", "later", Message("later")),
         said("Date: the day before yesterday", "undated", Message("undated")),

@@ -146,6 +146,7 @@ fn hostile() -> Vec<(Value, Becomes)> {
     vec![
         // Sizes. What is longer than 32,000 signs loses its end, and so its last word.
         (said(101, &long(31_000, "long"), json!({})), Message("long")),
+        // Cut before anything is sought in it; Telegram's own have 4,096 characters.
         (said(102, "x", json!({"text": "many ".repeat(200_000)})), Message("many")),
         (said(103, "x", json!({"text": "more ".repeat(300_000)})), Message("more")),
         (said(104, &long(3_000_000, "huge"), json!({})), Drop("unreadable", "update")),
