@@ -103,7 +103,21 @@ fn run(command: &mut Command) -> Result<()> {
 }
 
 fn cargo() -> Command {
-    Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    forget_xtask(&mut cargo);
+    cargo
+}
+
+/// What the cargo that runs xtask says of xtask, build scripts of other packages would take for news about theirs: *ring* and all that
+/// stands on it would be compiled anew.
+fn forget_xtask(cargo: &mut Command) {
+    const OF_A_PACKAGE: [&str; 4] = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_", "CARGO_CRATE_"];
+    for (name, _) in std::env::vars_os() {
+        let told = name.to_string_lossy();
+        if OF_A_PACKAGE.iter().any(|prefix| told.starts_with(prefix)) {
+            cargo.env_remove(&name);
+        }
+    }
 }
 
 fn root() -> PathBuf {

@@ -39,6 +39,7 @@ pub(crate) fn cargo(target: &str, library: &str, linker: Option<&Path>) -> Resul
              apt-get install rustc-web cargo-web rust-web-src lld-22"
         );
     };
+    super::forget_xtask(&mut cargo);
     // What the cargo that runs this has set for its own compiler.
     for variable in ["LD_LIBRARY_PATH", "RUSTFLAGS", "CARGO", "CARGO_ENCODED_RUSTFLAGS"] {
         cargo.env_remove(variable);
