@@ -13,7 +13,7 @@ use std::{
         Arc,
         atomic::{AtomicI64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use jiff::{civil::DateTime, tz::TimeZone};
@@ -35,7 +35,7 @@ use crate::{
     pipeline::{AgentRules, Pipeline, Shared, current::Current, tests::fixture::shared},
     policy::{Allowlist, CrossContext, Rights, Scope},
     router::Routing,
-    store::{Store, StoreError},
+    store::{LockError, Store, StoreError},
     turns::{
         Cause,
         lease::{end, take},
@@ -236,12 +236,25 @@ impl Home {
     }
 }
 
+/// Opens a database that another pipeline had a moment ago. A program that another test starts has the lock too, until it runs.
+fn store_in(directory: &Path) -> Store {
+    let began = Instant::now();
+    loop {
+        match Store::open(directory) {
+            Err(StoreError::Lock(LockError::Held(..))) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            opened => return opened.unwrap(),
+        }
+    }
+}
+
 fn start(
     directory: &Path,
     clock: &Arc<SetClock>,
     setup: &Setup,
 ) -> (Pipeline, oneshot::Sender<()>, JoinHandle<()>) {
-    let store = Store::open(directory).unwrap();
+    let store = store_in(directory);
     let config = format!("[channels.local.{}]\n", setup.account);
     let accounts =
         crate::hub::open_accounts(&Config::parse(&config, Path::new("test.toml")).unwrap(), &store).unwrap();
