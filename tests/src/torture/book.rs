@@ -237,13 +237,16 @@ pub fn balance(
             }
         }
     }
-    let notices = notices(agent)?;
+    let notices = told_unknown(agent)?;
     ensure!(notices == unknown, "the agent was told of {notices:?}, and not of {unknown:?}");
     Ok(tally)
 }
 
 /// The messages that the agent was told are unknown.
-fn notices(agent: &Client) -> Result<BTreeSet<String>> {
+///
+/// # Errors
+/// It was told of one twice, or of one that is not unknown.
+pub fn told_unknown(agent: &Client) -> Result<BTreeSet<String>> {
     let (mut ids, mut after) = (BTreeSet::new(), 0);
     loop {
         let page = agent.get(&format!("/v1/inbox?limit=1000&after={after}"))?.taken()?;

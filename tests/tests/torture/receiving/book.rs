@@ -6,7 +6,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::hub::{Client, client::text, database};
+use gatepost_tests::{
+    hub::{Client, client::text, database},
+    torture::book::told_unknown,
+};
 use rusqlite::OptionalExtension as _;
 
 use super::{
@@ -168,20 +171,4 @@ fn replies(data_dir: &Path) -> Result<HashMap<String, Vec<(String, String)>>> {
         all.entry(text).or_default().push((id, state));
     }
     Ok(all)
-}
-
-/// The messages that the agent was told are unknown.
-fn told_unknown(agent: &Client) -> Result<BTreeSet<String>> {
-    let (mut ids, mut after) = (BTreeSet::new(), 0);
-    loop {
-        let page = agent.get(&format!("/v1/inbox?limit=1000&after={after}"))?.taken()?;
-        let page = page["notices"].as_array().context("a page of notices")?;
-        let Some(last) = page.last() else { return Ok(ids) };
-        after = last["seq"].as_i64().context("a notice with a number")?;
-        for notice in page {
-            let receipt = &notice["receipt"];
-            ensure!(receipt["state"] == "unknown", "told of {receipt}");
-            ensure!(ids.insert(text(receipt, "id").to_owned()), "told twice of {receipt}");
-        }
-    }
 }
