@@ -9,14 +9,13 @@ use std::{
     num::NonZero,
     path::{Path, PathBuf},
     process::{Command, Output},
-    sync::Mutex,
     thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::{cargo, root, run};
+use super::{cargo, root, run, several};
 
 /// What to run.
 #[derive(clap::Args)]
@@ -62,20 +61,14 @@ pub(crate) fn fuzz(wanted: &Wanted) -> Result<()> {
     }
     // As many at once as there are processors.
     let at_once = thread::available_parallelism().map_or(1, NonZero::get);
-    let (waiting, failed) = (Mutex::new(targets.iter().rev().collect::<Vec<_>>()), Mutex::new(Vec::new()));
-    thread::scope(|scope| {
-        for _ in 0..at_once {
-            scope.spawn(|| {
-                while let Some(target) = waiting.lock().ok().and_then(|mut waiting| waiting.pop()) {
-                    if let Err(error) = try_one(&programs, target, wanted) {
-                        eprintln!("{target}: {error:#}");
-                        failed.lock().unwrap_or_else(std::sync::PoisonError::into_inner).push(target.clone());
-                    }
-                }
-            });
-        }
-    });
-    let failed = failed.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner);
+    let failed: Vec<String> = several(targets, at_once, |target| {
+        let error = try_one(&programs, &target, wanted).err()?;
+        eprintln!("{target}: {error:#}");
+        Some(target)
+    })
+    .into_iter()
+    .flatten()
+    .collect();
     ensure!(failed.is_empty(), "these fuzz targets failed: {}", failed.join(", "));
     Ok(())
 }
@@ -103,15 +96,6 @@ fn build(targets: &[String]) -> Result<PathBuf> {
         .args(["build", "--locked", "--manifest-path", "tests/fuzz/Cargo.toml", "--target-dir"])
         .arg(&folder);
     cargo.args(targets.iter().flat_map(|target| ["--bin", target]));
-    // What cargo has told this program of itself would have some be compiled again, which ask for it.
-    for (name, _) in env::vars_os() {
-        if name
-            .to_str()
-            .is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_"))
-        {
-            cargo.env_remove(name);
-        }
-    }
     run(cargo.env("RUSTC_WRAPPER", root.join("tests/fuzz/rustc")))
         .context("it takes a C++ compiler: apt-get install g++")?;
     Ok(folder.join("debug"))

@@ -10,6 +10,8 @@ mod toolchain;
 use std::{
     path::{Path, PathBuf},
     process::Command,
+    sync::{Mutex, PoisonError},
+    thread,
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -92,6 +94,23 @@ fn write_anew(tests: &[&str]) -> Result<()> {
 
 fn show_changes(paths: &[&str]) -> Result<()> {
     run(Command::new("git").args(["--no-pager", "status", "--short", "--"]).args(paths))
+}
+
+/// Does this to all of them, begun in their order, so many at a time; what came of each, in the order in which they were done.
+fn several<T: Send, R: Send>(all: Vec<T>, at_once: usize, work: impl Fn(T) -> R + Sync) -> Vec<R> {
+    let (waiting, done) = (Mutex::new(all.into_iter()), Mutex::new(Vec::new()));
+    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).next();
+    thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(|| {
+                while let Some(one) = next() {
+                    let result = work(one);
+                    done.lock().unwrap_or_else(PoisonError::into_inner).push(result);
+                }
+            });
+        }
+    });
+    done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn run(command: &mut Command) -> Result<()> {

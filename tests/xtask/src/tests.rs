@@ -4,21 +4,18 @@
 //! compute. What measures time or memory runs afterwards, alone.
 
 use std::{
-    collections::VecDeque,
     fmt::Write as _,
     fs,
     io::Write as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
-    sync::{Mutex, PoisonError},
-    thread,
     time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
-use crate::{cargo, root};
+use crate::{cargo, root, several};
 
 /// What measures time or memory: nothing runs beside it.
 const ALONE: [&str; 5] = ["torture", "overload", "pairing_interceptor", "link_faults", "qemu_latency"];
@@ -60,8 +57,9 @@ pub(crate) fn run(wanted: &Wanted) -> Result<()> {
     beside.sort_by_key(|program| {
         LONGEST.iter().position(|name| *name == program.name).unwrap_or(LONGEST.len())
     });
-    let mut ended = several(beside, usize::from(wanted.programs))?;
-    ended.extend(several(alone, 1)?);
+    let mut ended = several(beside, wanted.programs.into(), one);
+    ended.extend(several(alone, 1, one));
+    let mut ended = ended.into_iter().collect::<Result<Vec<Ended>>>()?;
     let documentation =
         cargo().args(["test", "--workspace", "--locked", "--doc"]).current_dir(root()).status()?;
 
@@ -124,29 +122,6 @@ fn package_name(id: &str) -> Option<&str> {
         Some((name, _)) => Some(name),
         None => path.rsplit('/').next(),
     }
-}
-
-/// Runs these in their order, so many at a time.
-fn several(programs: Vec<Program>, at_once: usize) -> Result<Vec<Ended>> {
-    let (waiting, ended) = (Mutex::new(VecDeque::from(programs)), Mutex::new(Vec::new()));
-    let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-    thread::scope(|scope| {
-        let runners: Vec<_> = (0..at_once)
-            .map(|_| {
-                scope.spawn(|| -> Result<()> {
-                    while let Some(program) = next() {
-                        let program = one(program)?;
-                        ended.lock().unwrap_or_else(PoisonError::into_inner).push(program);
-                    }
-                    Ok(())
-                })
-            })
-            .collect();
-        runners
-            .into_iter()
-            .try_for_each(|runner| runner.join().unwrap_or_else(|_| bail!("a runner panicked")))
-    })?;
-    Ok(ended.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// Runs one, and shows what it printed in one piece once it has ended.
