@@ -25,6 +25,10 @@ pub enum Scope {
 }
 
 impl Scope {
+    /// A column `scope` in SQL as a number, in the order of the type.
+    pub const RANK: &str =
+        "CASE scope WHEN 'blocked' THEN 0 WHEN 'unknown' THEN 1 WHEN 'known' THEN 2 ELSE 3 END";
+
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Blocked, Self::Unknown, Self::Known, Self::Owner];
 
@@ -55,5 +59,20 @@ impl FromSql for Scope {
 impl ToSql for Scope {
     fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
         Ok(self.word().into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sql_has_them_in_the_same_order() {
+        let db = rusqlite::Connection::open_in_memory().unwrap();
+        let sql = format!("SELECT {} FROM (SELECT ? AS scope)", Scope::RANK);
+        for scope in Scope::ALL {
+            let rank: i64 = db.query_row(&sql, [scope], |row| row.get(0)).unwrap();
+            assert_eq!(rank, scope as i64);
+        }
     }
 }

@@ -110,11 +110,7 @@ impl SenderResolver for Rules {
         let also = author.same_as.iter().map(|id| user_id(channel, id));
         let mut best = Scope::Unknown;
         for user in said.map(str::to_owned).into_iter().chain([own.clone()]).chain(also) {
-            let scope = match people.get(&user) {
-                Some(person) => Some(person.scope),
-                None => users::granted(db, &user)?,
-            };
-            match scope {
+            match users::trusted(db, people, &user)? {
                 Some(Scope::Blocked) => {
                     best = Scope::Blocked;
                     break;

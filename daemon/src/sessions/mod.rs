@@ -16,7 +16,7 @@ use crate::{
     message::target::Target,
     people::user_id,
     plain_text::one_line,
-    policy::{LeastTrusted, Origin},
+    policy::{LeastTrusted, Origin, Scope},
     store::{Store, StoreError, now_ms},
 };
 
@@ -289,13 +289,16 @@ pub fn least_trusted_at_work(
     agent: &str,
     but: Option<&str>,
 ) -> Result<Option<LeastTrusted>, StoreError> {
-    let sql = "SELECT seq, id, scope FROM turns WHERE agent = ?1 AND state = 'leased' AND scope <> 'owner'
+    let sql = format!(
+        "SELECT seq, id, scope FROM turns WHERE agent = ?1 AND state = 'leased' AND scope <> 'owner'
              AND NOT EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND agent = ?1 AND state = 'leased')
-         ORDER BY CASE scope WHEN 'blocked' THEN 0 WHEN 'unknown' THEN 1 ELSE 2 END, seq LIMIT 1";
+         ORDER BY {}, seq LIMIT 1",
+        Scope::RANK
+    );
     let turn = |row: &Row<'_>| {
         Ok(LeastTrusted { turn: row.get(1)?, scope: row.get(2)?, because: because(db, row.get(0)?)? })
     };
-    Ok(db.prepare_cached(sql)?.query_row(params![agent, but], turn).optional()?)
+    Ok(db.prepare_cached(&sql)?.query_row(params![agent, but], turn).optional()?)
 }
 
 /// The longest words of a person that stand on a card, in characters.
@@ -305,10 +308,13 @@ const MAX_BECAUSE_CHARS: usize = 160;
 /// scheduled it.
 fn because(db: &Connection, turn: Option<i64>) -> rusqlite::Result<Option<String>> {
     let Some(turn) = turn else { return Ok(None) };
-    let sql = "SELECT channel, sender, facts ->> '$.name', text, kind, facts ->> '$.because' FROM turn_items
+    let sql = format!(
+        "SELECT channel, sender, facts ->> '$.name', text, kind, facts ->> '$.because' FROM turn_items
          JOIN inbound ON inbound.seq = turn_items.inbound WHERE turn = ? AND (sender IS NOT NULL OR kind = 'task')
-         ORDER BY CASE scope WHEN 'blocked' THEN 0 WHEN 'unknown' THEN 1 WHEN 'known' THEN 2 ELSE 3 END,
-             engages DESC, seq LIMIT 1";
+         ORDER BY {},
+             engages DESC, seq LIMIT 1",
+        Scope::RANK
+    );
     let words = |row: &Row<'_>| {
         let (kind, because): (String, Option<String>) = (row.get(4)?, row.get(5)?);
         let text = quoted(&row.get::<_, String>(3)?);
@@ -323,7 +329,7 @@ fn because(db: &Connection, turn: Option<i64>) -> rusqlite::Result<Option<String
         };
         Ok(format!("{who} wrote: \"{text}\""))
     };
-    db.prepare_cached(sql)?.query_row([turn], words).optional()
+    db.prepare_cached(&sql)?.query_row([turn], words).optional()
 }
 
 /// Words between the quotation marks of a card.

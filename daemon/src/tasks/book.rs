@@ -11,6 +11,7 @@ use crate::{
     clock::Time,
     message::{MessageId, target::Target},
     policy::{Origin, Scope},
+    sessions::least_trusted_at_work,
     store::StoreError,
     turns::Cause,
 };
@@ -221,23 +222,35 @@ pub fn find(db: &Connection, id: &str, agent: Option<&str>) -> Result<Option<Tas
     Ok(db.prepare_cached(&sql)?.query_row(params![id, agent], read).optional()?)
 }
 
-/// The tasks of an agent, or of all, that are trusted as far as `most` at most: those that are due next first, then, with `ended`,
-/// those that are over.
+/// The tasks of an agent, or of all: those that are due next first, then, with `ended`, those that are over.
 ///
 /// # Errors
 /// The database.
-pub fn list(
+pub fn list(db: &Connection, agent: Option<&str>, ended: bool, limit: u32) -> Result<Vec<Task>, StoreError> {
+    listed(db, agent, Scope::Owner, ended, limit)
+}
+
+/// The tasks that an agent is told of. While it is at words of somebody less trusted than who scheduled a task, it hears nothing of
+/// that: whoever is answered meanwhile might hear it too.
+///
+/// # Errors
+/// The database.
+pub fn list_own(db: &Connection, agent: &str, ended: bool, limit: u32) -> Result<Vec<Task>, StoreError> {
+    listed(db, Some(agent), least_at_work(db, agent)?, ended, limit)
+}
+
+fn listed(
     db: &Connection,
     agent: Option<&str>,
     most: Scope,
     ended: bool,
     limit: u32,
 ) -> Result<Vec<Task>, StoreError> {
-    let rank = "CASE scope WHEN 'blocked' THEN 0 WHEN 'unknown' THEN 1 WHEN 'known' THEN 2 ELSE 3 END";
     let sql = format!(
         "SELECT {COLUMNS} FROM tasks
-         WHERE (?1 IS NULL OR agent = ?1) AND (?2 OR ended_at IS NULL) AND {rank} <= ?4
-         ORDER BY ended_at IS NOT NULL, ended_at DESC, next_at, seq LIMIT ?3"
+         WHERE (?1 IS NULL OR agent = ?1) AND (?2 OR ended_at IS NULL) AND {} <= ?4
+         ORDER BY ended_at IS NOT NULL, ended_at DESC, next_at, seq LIMIT ?3",
+        Scope::RANK
     );
     let mut rows = db.prepare_cached(&sql)?;
     let rows = rows.query_map(params![agent, ended, limit, most as i64], read)?;
@@ -263,10 +276,7 @@ pub fn cancel(tx: &Transaction<'_>, id: &str, by: &str, now: i64) -> Result<bool
 /// # Errors
 /// The database.
 pub fn least_at_work(db: &Connection, agent: &str) -> Result<Scope, StoreError> {
-    let mut scopes =
-        db.prepare_cached("SELECT DISTINCT scope FROM turns WHERE agent = ? AND state = 'leased'")?;
-    let scopes = scopes.query_map([agent], |row| row.get::<_, Scope>(0))?;
-    Ok(scopes.collect::<Result<Vec<_>, _>>()?.into_iter().min().unwrap_or(Scope::Owner))
+    Ok(least_trusted_at_work(db, agent, None)?.map_or(Scope::Owner, |least| least.scope))
 }
 
 /// Lets go of tasks that ended before `before`, a few at a time; how many went.

@@ -269,9 +269,8 @@ async fn one_that_is_taken_back_is_not_due_and_stands_with_those_that_are_over()
     assert!(tasks.store.write(move |tx| cancel(tx, &id, "operator:o", NOW)).await.unwrap());
     assert!(!tasks.store.write(move |tx| cancel(tx, &again, "operator:o", NOW)).await.unwrap());
     assert!(!tasks.due(task.next_at.unwrap().0).await.woken);
-    let listed = async |ended| {
-        tasks.store.read(move |db| list(db, Some("a"), Scope::Owner, ended, 50)).await.unwrap().len()
-    };
+    let listed =
+        async |ended| tasks.store.read(move |db| list(db, Some("a"), ended, 50)).await.unwrap().len();
     assert_eq!((listed(false).await, listed(true).await), (0, 1));
 }
 

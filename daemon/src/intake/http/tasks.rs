@@ -12,7 +12,6 @@ use super::{Endpoint, caller, messages::listed, problem::Refused, query};
 use crate::{
     agents::Role,
     intake::{message_service::broken, tasks},
-    policy::Scope,
     tasks::book::{self, Task},
 };
 
@@ -49,16 +48,12 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
         .serve(&[Role::Agent, Role::Operator], request, async |caller, request| {
             let wanted: Wanted = query::read(&request)?;
             let limit = listed(wanted.limit)?;
-            let agent = if caller.role == Role::Operator { wanted.agent } else { Some(caller.name.clone()) };
+            let own = (caller.role != Role::Operator).then(|| caller.name.clone());
             let pipeline = endpoint.pipeline();
             let ended = wanted.ended.unwrap_or(false);
-            let is_operator = caller.role == Role::Operator;
-            let read = pipeline.outbox().store().read(move |db| {
-                let most = match &agent {
-                    Some(agent) if !is_operator => book::least_at_work(db, agent)?,
-                    _ => Scope::Owner,
-                };
-                book::list(db, agent.as_deref(), most, ended, limit)
+            let read = pipeline.outbox().store().read(move |db| match own {
+                Some(agent) => book::list_own(db, &agent, ended, limit),
+                None => book::list(db, wanted.agent.as_deref(), ended, limit),
             });
             Ok(Json(Listed { ok: true, tasks: read.await.map_err(broken)? }).into_response())
         })
