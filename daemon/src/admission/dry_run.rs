@@ -74,14 +74,14 @@ impl Pipeline {
         let rules = self.rules(agent);
         let resolved = self.resolved(agent, &call, source.origin.as_ref()).await?;
         let Resolved { target, account, .. } = &resolved;
-        let judged = self.verdict(&resolved.content(agent, &call, source.of(), &[], &[])).await?;
+        let judged = self.verdict(&resolved.content(agent, &call, source.provenance(), &[], &[])).await?;
         let (judged, touched) = match judged {
             // Nobody is asked for what is refused anyway.
             denied @ Verdict::Deny(_) => (denied, vec![]),
             _ => {
                 self.name_edited(&resolved, &mut call)?;
                 let touched = self.locate(source.origin.as_ref(), &resolved, &call).await?;
-                let content = resolved.content(agent, &call, source.of(), &[], &touched);
+                let content = resolved.content(agent, &call, source.provenance(), &[], &touched);
                 (self.verdict(&content).await?, touched)
             }
         };
@@ -117,7 +117,7 @@ impl Pipeline {
         plan::check(adapter.as_ref(), &call, &resolved)?;
         let staged = self.stage(agent, &mut call, source.origin.as_ref(), &resolved, &touched).await?;
         let attachments = attachments(&staged);
-        let content = resolved.content(agent, &call, source.of(), &attachments, &touched);
+        let content = resolved.content(agent, &call, source.provenance(), &attachments, &touched);
         let parts = self.plan(adapter.as_ref(), rules, &content, renderings).await?;
         if verdict == "hold" {
             document::check(&parts, &attachments)

@@ -105,9 +105,9 @@ impl Pipeline {
         idempotency: Idempotency,
     ) -> Result<Admission, Refusal> {
         let origin = source.origin.as_ref();
-        let resolved = self.admit(agent, &call, source.of()).await?;
+        let resolved = self.admit(agent, &call, source.provenance()).await?;
         self.name_edited(&resolved, &mut call)?;
-        let (touched, asks) = self.touched(agent, &call, source.of(), &resolved).await?;
+        let (touched, asks) = self.touched(agent, &call, source.provenance(), &resolved).await?;
         // It was judged with the message that it is of.
         if call.reply_to.is_none() {
             call.reply_to = self.quoted_again(&resolved, &call)?;
@@ -222,8 +222,7 @@ impl Pipeline {
             reply_to: new.reply_to.as_deref(),
             quoted: None,
             silent: new.silent,
-            origin: new.origin.as_ref(),
-            least_trusted: new.least_trusted.as_ref(),
+            from: new.provenance(),
             operation: &new.operation,
             text: &new.text,
             attachments: &new.attachments,

@@ -137,7 +137,7 @@ impl Pipeline {
             return Ok(judged(rights, content, &[], &Entries::new()));
         };
         let held_with = adapter.held_with(&target.address);
-        let stays = !policy::crosses(content.origin, account, target, content.touched);
+        let stays = !policy::crosses(content.from.origin, account, target, content.touched);
         if stays && rights.permits(&subject(content, &held_with), &Entries::new()) {
             return Ok(judged(rights, content, &held_with, &Entries::new()));
         }
@@ -149,8 +149,7 @@ impl Pipeline {
 }
 
 fn judged(rights: &Rights, content: &Content<'_>, held_with: &[String], entries: &Entries) -> Verdict {
-    let from = policy::Provenance { origin: content.origin, least_trusted: content.least_trusted };
-    policy::judge(rights, from, &subject(content, held_with), entries)
+    policy::judge(rights, content.from, &subject(content, held_with), entries)
 }
 
 fn subject<'a>(content: &Content<'a>, held_with: &'a [String]) -> Subject<'a> {

@@ -4,7 +4,7 @@ use crate::{
     message::{
         MessageId, attachment::Attachment, fingerprint::Fingerprint, operation::Operation, target::Target,
     },
-    policy::{LeastTrusted, Origin, Touched},
+    policy::{LeastTrusted, Origin, Provenance, Touched},
     sessions::place::Place,
 };
 
@@ -75,6 +75,13 @@ pub struct NewMessage {
     pub touched: Vec<Touched>,
     /// Whether a person has to be asked about it, as policy said on admission.
     pub asks: bool,
+}
+
+impl NewMessage {
+    /// Where it comes from, to judge by.
+    pub fn provenance(&self) -> Provenance<'_> {
+        Provenance { origin: self.origin.as_ref(), least_trusted: self.least_trusted.as_ref() }
+    }
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::{
         state::{PartState, State},
         target::Target,
     },
-    policy::{LeastTrusted, Origin, Source, Touched},
+    policy::{LeastTrusted, Origin, Provenance, Source, Touched},
     store::StoreError,
 };
 
@@ -97,6 +97,11 @@ impl MessageRow {
             true => (self.reason.clone(), None),
             false => (None, self.reason.clone()),
         }
+    }
+
+    /// Where it comes from, to judge by.
+    pub fn provenance(&self) -> Provenance<'_> {
+        Provenance { origin: self.origin.as_ref(), least_trusted: self.least_trusted.as_ref() }
     }
 
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {

@@ -98,11 +98,7 @@ impl Pipeline {
             touched: &message.touched,
             moderates: message.operation.moderates(),
         };
-        let from = policy::Provenance {
-            origin: message.origin.as_ref(),
-            least_trusted: message.least_trusted.as_ref(),
-        };
-        Ok(match policy::judge(rights, from, &subject, &entries(known)) {
+        Ok(match policy::judge(rights, message.provenance(), &subject, &entries(known)) {
             Verdict::Deny(refusal) => Some(Forbidden::NotAllowed(refusal.error)),
             Verdict::Hold(why) if !approved => Some(Forbidden::NotAsked(why)),
             Verdict::Hold(_) | Verdict::Allow(_) => None,

@@ -90,16 +90,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// As one text to store: the origin's fields, and `least_trusted` beside them; nothing, if there is neither.
-    pub fn written(origin: Option<&Origin>, least_trusted: Option<&LeastTrusted>) -> Option<String> {
-        let mut written = origin.map(|origin| json!(origin)).or_else(|| least_trusted.map(|_| json!({})))?;
-        if let Some(least_trusted) = least_trusted {
-            written["least_trusted"] = json!(least_trusted);
-        }
-        Some(written.to_string())
-    }
-
-    /// Reads what [`Source::written`] wrote, and what was stored before there was `least_trusted`.
+    /// Reads what [`Provenance::written`] wrote, and what was stored before there was `least_trusted`.
     ///
     /// # Errors
     /// It is something else.
@@ -113,8 +104,8 @@ impl Source {
         Ok(Self { origin, least_trusted })
     }
 
-    /// That, for a verdict.
-    pub fn of(&self) -> Provenance<'_> {
+    /// The same, to judge by.
+    pub fn provenance(&self) -> Provenance<'_> {
         Provenance { origin: self.origin.as_ref(), least_trusted: self.least_trusted.as_ref() }
     }
 }
@@ -129,6 +120,15 @@ pub struct Provenance<'a> {
 }
 
 impl Provenance<'_> {
+    /// As one text to store: the origin's fields, and `least_trusted` beside them; nothing, if there is neither.
+    pub fn written(&self) -> Option<String> {
+        let mut written = self.origin.map(|origin| json!(origin));
+        if let Some(least_trusted) = self.least_trusted {
+            written.get_or_insert_with(|| json!({}))["least_trusted"] = json!(least_trusted);
+        }
+        Some(written?.to_string())
+    }
+
     /// How far the least trusted words are trusted that it may come from.
     fn scope(&self) -> Scope {
         let own = self.origin.and_then(|origin| origin.scope);
@@ -416,9 +416,10 @@ mod tests {
         for (origin, least_trusted) in
             [(None, None), (own.clone(), None), (None, Some(least.clone())), (own, Some(least))]
         {
-            let written = Source::written(origin.as_ref(), least_trusted.as_ref());
+            let source = Source { origin, least_trusted };
+            let written = source.provenance().written();
             let read = written.as_deref().map_or_else(Source::default, |text| Source::read(text).unwrap());
-            assert_eq!(read, Source { origin, least_trusted });
+            assert_eq!(read, source);
         }
         for bad in ["{}", "[]", "{\"account\": \"home\"}", "{\"least_trusted\": 1}"] {
             assert!(Source::read(bad).is_err(), "{bad}");

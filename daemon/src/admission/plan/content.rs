@@ -11,7 +11,7 @@ use crate::{
         target::Target,
     },
     outbox::row::MessageRow,
-    policy::{LeastTrusted, Origin, Touched},
+    policy::{Provenance, Touched},
     render::{self, Document, Flavour, Part},
 };
 
@@ -36,10 +36,8 @@ pub struct Content<'a> {
     pub quoted: Option<Quoted<'a>>,
     /// Without a notification.
     pub silent: bool,
-    /// Where its turn came from.
-    pub origin: Option<&'a Origin>,
-    /// The turn that it may be from, although its context does not say so.
-    pub least_trusted: Option<&'a LeastTrusted>,
+    /// Where it comes from.
+    pub from: Provenance<'a>,
     /// What is done.
     pub operation: &'a Operation,
     /// Markdown.
@@ -65,8 +63,7 @@ impl<'a> Content<'a> {
             reply_to: message.reply_to.as_deref(),
             quoted: None,
             silent: message.silent,
-            origin: message.origin.as_ref(),
-            least_trusted: message.least_trusted.as_ref(),
+            from: message.provenance(),
             operation: &message.operation,
             text: &message.text,
             attachments: &message.attachments,

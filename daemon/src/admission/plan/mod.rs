@@ -62,7 +62,7 @@ impl Resolved {
         &'a self,
         agent: &'a str,
         call: &'a Call,
-        source: policy::Provenance<'a>,
+        from: policy::Provenance<'a>,
         attachments: &'a [Attachment],
         touched: &'a [Touched],
     ) -> Content<'a> {
@@ -76,8 +76,7 @@ impl Resolved {
             reply_to: call.reply_to.as_deref(),
             quoted: None,
             silent: call.silent,
-            origin: source.origin,
-            least_trusted: source.least_trusted,
+            from,
             operation: &call.operation,
             text: &call.text,
             attachments,

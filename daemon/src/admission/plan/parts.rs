@@ -37,7 +37,7 @@ pub fn parts(
     renderings: &Renderings,
 ) -> Result<Vec<NewPart>, Refusal> {
     let prefix =
-        whose(rules, content.agent, content.origin, content.account, content.target, content.touched);
+        whose(rules, content.agent, content.from.origin, content.account, content.target, content.touched);
     let prefix = prefix.as_deref();
     match content.operation {
         Operation::Send(extras) => letters(adapter, content, extras, prefix, renderings),

@@ -24,7 +24,7 @@ pub(super) fn extras(extras: &Extras) -> impl Iterator<Item = String> {
 /// Where the messages are that it names, if they are not where it says; also if it names no thread, and its turn has one.
 pub(super) fn locations(content: &Content<'_>) -> impl Iterator<Item = String> {
     let thread = content.target.thread.as_deref();
-    let bound = content.origin.is_some_and(|origin| origin.place.thread.is_some());
+    let bound = content.from.origin.is_some_and(|origin| origin.place.thread.is_some());
     let says = move |line: String| format!("[{line}]");
     content
         .touched

@@ -20,7 +20,6 @@ use crate::{
         row::MessageRow,
         transition::{self, Change, NewPart},
     },
-    policy::Source,
     sessions::place::{self, OpenedBy},
     store::{StoreError, now_ms},
 };
@@ -98,7 +97,7 @@ impl Columns {
             serde_json::to_string(value).expect("what a message has is plain data with text for keys")
         }
         Self {
-            origin: Source::written(new.origin.as_ref(), new.least_trusted.as_ref()),
+            origin: new.provenance().written(),
             attachments: (!new.attachments.is_empty()).then(|| json(&new.attachments)),
             operation: (!new.operation.is_plain()).then(|| json(&new.operation)),
             touched: (!new.touched.is_empty()).then(|| json(&new.touched)),
