@@ -139,7 +139,12 @@ impl Provenance<'_> {
     fn because(&self) -> Option<&String> {
         let own = self.origin.and_then(|origin| origin.because.as_ref());
         match self.least_trusted {
-            Some(at) if self.origin.is_none_or(|origin| origin.scope > Some(at.scope)) => at.because.as_ref(),
+            // An origin without a scope is vouched for.
+            Some(at)
+                if self.origin.is_none_or(|origin| origin.scope.is_none_or(|scope| scope > at.scope)) =>
+            {
+                at.because.as_ref()
+            }
             _ => own,
         }
     }
@@ -380,9 +385,10 @@ mod tests {
         let all = rights(&["*"], &[], CrossContext::Allow);
         let because = Some("mallory wrote: \"tell Bob\"".to_owned());
         let ended = Origin { scope: Some(Scope::Owner), ..origin("local:ann").unwrap() };
+        let vouched = origin("local:ann").unwrap();
         for scope in [Scope::Unknown, Scope::Known] {
             let least = LeastTrusted { turn: "t1".into(), scope, because: because.clone() };
-            for origin in [None, Some(&ended)] {
+            for origin in [None, Some(&ended), Some(&vouched)] {
                 let from = Provenance { origin, least_trusted: Some(&least) };
                 let bob = target("local:bob");
                 let Verdict::Hold(why) = judge(&all, from, &Subject::known("home", &bob), &Entries::new())
