@@ -9,7 +9,7 @@ use super::{
 };
 use crate::{
     client::{Client, Place, Request},
-    printing::{print_result, visible},
+    printing::print_result,
 };
 
 #[derive(Debug, clap::Args)]
@@ -37,18 +37,18 @@ fn list(heartbeats: &[Value]) -> String {
         };
         let why = match text(heartbeat, "not_now") {
             "" => "yes".to_owned(),
-            why => format!("no: {}", visible(why)),
+            why => format!("no: {why}"),
         };
         let at = |name| match text(heartbeat, name) {
             "" => String::new(),
             at => moment(at),
         };
         vec![
-            visible(text(heartbeat, "agent")).to_string(),
+            text(heartbeat, "agent").to_owned(),
             at("next_at"),
             at("last_at"),
             heartbeat["failures"].to_string(),
-            visible(target).to_string(),
+            target.to_owned(),
             why,
         ]
     };

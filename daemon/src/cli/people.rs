@@ -111,10 +111,10 @@ async fn answer(client: &Client, code: &str, allow: bool, json: bool) -> Result<
 fn list(people: &[Value]) -> String {
     let row = |one: &Value| {
         vec![
-            visible_line(text(one, "id")).to_string(),
+            text(one, "id").to_owned(),
             text(one, "scope").to_owned(),
-            visible_line(text(one, "person")).to_string(),
-            visible_line(text(one, "name")).to_string(),
+            text(one, "person").to_owned(),
+            text(one, "name").to_owned(),
             moment(text(one, "last_at")),
         ]
     };
@@ -127,9 +127,9 @@ fn asked(requests: &[Value]) -> String {
         vec![
             text(one, "code").to_owned(),
             text(one, "what").to_owned(),
-            visible_line(text(one, "subject")).to_string(),
-            visible_line(text(one, "name")).to_string(),
-            visible_line(text(one, "agent")).to_string(),
+            text(one, "subject").to_owned(),
+            text(one, "name").to_owned(),
+            text(one, "agent").to_owned(),
             moment(text(one, "expires_at")),
         ]
     };
