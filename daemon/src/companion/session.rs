@@ -181,6 +181,11 @@ impl Session {
                 self.tell_again(now);
                 Asked::Display { works, tell }
             }
+            Up::Running(_) => {
+                self.tell_again(now);
+                Asked::Nothing
+            }
+            Up::FetchBlock { .. } | Up::Update { .. } => Asked::Nothing,
             Up::Refuse { request, reason } => {
                 if self.offered.remove(&request).is_none() {
                     self.faults.spend();

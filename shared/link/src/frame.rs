@@ -10,7 +10,7 @@ use crate::{
     Digest, RequestId,
     decision::Decision,
     envelope::{MAX_PLAIN, whole},
-    update::Signed,
+    update::{ImageId, Label, Version, rule::Unfit},
 };
 
 /// Bytes of a document in one [`Down::Piece`]; only the last may be shorter.
@@ -44,6 +44,94 @@ pub enum Up {
         /// Whether it works.
         works: bool,
     },
+    /// What the companion runs. It is sent at the beginning of a session, and when a root was taken; the hub answers with its state.
+    Running(Running),
+    /// Asks for a part of a release.
+    FetchBlock {
+        /// Of its list or of its image.
+        part: Part,
+        /// Where the bytes begin.
+        offset: u32,
+        /// How many there should be, at most [`FETCH_BYTES`](crate::update::FETCH_BYTES).
+        length: u16,
+    },
+    /// How far an update is.
+    Update {
+        /// Of which image.
+        image: ImageId,
+        /// How far.
+        progress: Progress,
+    },
+}
+
+/// What a companion runs, and what it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Running {
+    /// The board that it is on.
+    pub board: Label,
+    /// The version of its firmware.
+    pub version: Version,
+    /// It takes nothing below this version.
+    pub floor: Version,
+    /// The version of its root; 0 if it has none and takes no update.
+    pub root: u32,
+    /// Where it stands with the last change of its firmware.
+    pub state: State,
+}
+
+/// Where a companion stands with the last change of its firmware.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// What runs is confirmed.
+    Settled,
+    /// What runs has not confirmed itself yet.
+    Trial(ImageId),
+    /// This image was tried and did not confirm itself: what ran before runs again.
+    WentBack(ImageId),
+}
+
+/// A part of a release.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Part {
+    /// The hashes of the blocks.
+    List,
+    /// The image.
+    Image,
+}
+
+/// How far an update is on a companion.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Progress {
+    /// It is being fetched; in bytes of the image.
+    Taking {
+        /// There and verified.
+        done: u32,
+        /// All of it.
+        of: u32,
+    },
+    /// All of it is there and verified: a person is asked on the screen.
+    Asking,
+    /// A person said no.
+    Declined,
+    /// A person said yes: the companion restarts with it.
+    Installing,
+    /// It is not taken.
+    Refused(NotTaken),
+}
+
+/// Why a companion does not take an update.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NotTaken {
+    /// It is not signed by the keys of the companion's root, or the companion has none.
+    Signature,
+    /// It is signed, and not for this device now.
+    Unfit(Unfit),
+    /// It was tried before and did not confirm itself.
+    WentBack,
+    /// What came is not what was signed.
+    Hash,
+    /// The flash did not keep it.
+    Flash,
 }
 
 /// Why a companion does not show an offer.
@@ -88,8 +176,31 @@ pub enum Down<'a> {
     Status(Report),
     /// The hub no longer knows this companion. The companion forgets the hub, and can be paired again.
     Revoked,
-    /// New firmware is available. A companion that cannot install it does not answer.
-    Manifest(Signed),
+    /// New firmware is available.
+    Manifest {
+        /// A [`Signed`](crate::update::Signed).
+        #[serde(borrow)]
+        signed: &'a [u8],
+        /// The hub's time, in seconds since 1970, UTC.
+        utc: u64,
+        /// Whether to take an image again that went back before.
+        again: bool,
+    },
+    /// The root after the companion's: a [`RootFile`](crate::update::root::RootFile). The companion says with [`Up::Running`] whether it took
+    /// it.
+    Root(#[serde(borrow)] &'a [u8]),
+    /// A part of the release that the last [`Down::Manifest`] named.
+    Block {
+        /// Of its list or of its image.
+        part: Part,
+        /// Where the bytes begin.
+        offset: u32,
+        /// As many as were asked for.
+        #[serde(borrow)]
+        bytes: &'a [u8],
+    },
+    /// The release that was offered is offered no more.
+    NoUpdate,
 }
 
 /// The hub's state: figures for a person, on which nothing depends.

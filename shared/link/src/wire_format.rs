@@ -11,10 +11,10 @@ use crate::{
     decision::{Decision, SignatureBytes, Verdict},
     document::{self, Also, Attachment, Document, MAX_DOCUMENT, Part, Target},
     envelope::{self, MAX_FRAME, VERSION},
-    frame::{self, Down, Offer, Refusal, Report, Up, Withdrawal},
+    frame::{self, Down, NotTaken, Offer, Progress, Refusal, Report, Running, State, Up, Withdrawal},
     pairing::{self, FromDevice, FromHub},
     testing,
-    update::{Label, Manifest, Signed, Version},
+    update::{Label, Manifest, Signed, Version, rule::Unfit, signed},
 };
 
 const REQUEST: RequestId = RequestId([0xab; 16]);
@@ -147,8 +147,15 @@ fn every_frame_has_the_bytes_that_devices_in_the_field_know() {
         expires: 1_800_000_000,
     };
     fixtures.kept("manifest-signed-bytes", &manifest.to_bytes());
-    let signed = Down::Manifest(Signed::new(manifest, SignatureBytes([0x33; 64])));
-    fixture!(fixtures, frame(), "down-manifest", Down<'_>, signed);
+    let signed = Signed::new(manifest, &[(1, SignatureBytes([0x33; 64]))]).unwrap();
+    let mut buffer = [0; signed::MAX_SIGNED_BYTES];
+    let offer = Down::Manifest { signed: signed.to_bytes(&mut buffer), utc: 1_790_000_000, again: true };
+    fixture!(fixtures, frame(), "down-manifest", Down<'_>, offer);
+    fixture!(fixtures, frame(), "down-root", Down<'_>, Down::Root(b"a root's bytes"));
+    let block = Down::Block { part: frame::Part::Image, offset: 409_600, bytes: b"a block" };
+    fixture!(fixtures, frame(), "down-block", Down<'_>, block);
+    fixture!(fixtures, frame(), "down-no-update", Down<'_>, Down::NoUpdate);
+    frames_of_an_update(&mut fixtures);
 
     let login = |text: &str| text.try_into().unwrap();
     let paired = FromHub::Paired { user: login("device-0123456789abcdef"), password: login("secret") };
@@ -160,6 +167,33 @@ fn every_frame_has_the_bytes_that_devices_in_the_field_know() {
     fixture!(fixtures, frame(), "pairing-kept", FromDevice, FromDevice::Kept);
     fixture!(fixtures, frame(), "pairing-device-declined", FromDevice, FromDevice::Declined);
     fixtures.check();
+}
+
+fn frames_of_an_update(fixtures: &mut Fixtures) {
+    let image = [0x44; 8];
+    for (name, state) in
+        [("settled", State::Settled), ("trial", State::Trial(image)), ("went-back", State::WentBack(image))]
+    {
+        let version = Version { major: 1, minor: 4, patch: 300 };
+        let running =
+            Running { board: Label::new("esp32c3").unwrap(), version, floor: version, root: 2, state };
+        fixture!(fixtures, frame(), &std::format!("up-running-{name}"), Up, Up::Running(running));
+    }
+    for (name, part) in [("list", frame::Part::List), ("image", frame::Part::Image)] {
+        let fetch = Up::FetchBlock { part, offset: 409_600, length: 2_048 };
+        fixture!(fixtures, frame(), &std::format!("up-fetch-{name}"), Up, fetch);
+    }
+    for (name, progress) in [
+        ("taking", Progress::Taking { done: 4_096, of: 900_000 }),
+        ("asking", Progress::Asking),
+        ("declined", Progress::Declined),
+        ("installing", Progress::Installing),
+        ("refused-signature", Progress::Refused(NotTaken::Signature)),
+        ("refused-expired", Progress::Refused(NotTaken::Unfit(Unfit::Expired))),
+        ("refused-flash", Progress::Refused(NotTaken::Flash)),
+    ] {
+        fixture!(fixtures, frame(), &std::format!("up-update-{name}"), Up, Up::Update { image, progress });
+    }
 }
 
 #[test]

@@ -494,27 +494,8 @@ fn a_hub_that_lost_the_session_gets_a_new_one_and_the_card_continues() {
 
 #[test]
 fn updates_get_no_answer() {
-    use gatepost_link::{
-        Digest,
-        decision::SignatureBytes,
-        update::{Label, Manifest, Signed, Version},
-    };
     let mut fixture = Fixture::paired();
-    let version = Version { major: 1, minor: 0, patch: 0 };
-    let label = Label::new("companion").unwrap();
-    let digest = Digest([1; 32]);
-    let manifest = Manifest {
-        product: label,
-        board: label,
-        version,
-        floor: version,
-        size: 1,
-        image: digest,
-        block: 1,
-        blocks: digest,
-        expires: 1,
-    };
-    let payload = fixture.hub.seal(&Down::Manifest(Signed::new(manifest, SignatureBytes([0; 64]))));
+    let payload = fixture.hub.seal(&Down::Manifest { signed: &[1; 189], utc: 1, again: false });
     fixture.receive(&payload);
     assert_eq!((fixture.exchange(), fixture.view()), (vec![], View::Idle));
 }

@@ -272,8 +272,10 @@ impl<C: Counter> App<C> {
             return false;
         }
         match frame {
-            // The owner of the session handles `Revoked`; nothing handles `Manifest` yet.
-            Down::Revoked | Down::Manifest(_) => true,
+            // The owner of the session handles `Revoked`; nothing handles updates yet.
+            Down::Revoked | Down::Manifest { .. } | Down::Root(_) | Down::Block { .. } | Down::NoUpdate => {
+                true
+            }
             Down::Offer(offer) => self.offered(now, offer),
             Down::Piece { request, piece, bytes } => self.piece_arrived(now, request, piece, bytes),
             Down::Consumed { request } => match &self.stage {
