@@ -114,6 +114,7 @@ impl MockHub {
                     Some(Up::Display { works }) => {
                         self.received.send(Received::Display(works)).await.unwrap()
                     }
+                    Some(Up::Running(_) | Up::FetchBlock { .. } | Up::Update { .. }) => {}
                 },
                 Ok(_) => {}
                 Err(_) => return,
