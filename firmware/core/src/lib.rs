@@ -11,6 +11,7 @@
 //! - [`ui`]: screens, pages, drawing and fonts; buttons and their gestures;
 //! - [`net`]: the set-up over the serial line, the wireless network, the connection to the broker;
 //! - [`storage`]: keys, bond, network and counter, and how a flash keeps them;
+//! - [`slots`]: the change of firmware, its trial, and the way back;
 //! - [`settings`]: what the owner chose; [`time`]: points in time; [`dma_pool`]: memory for a board's devices.
 //!
 //! Imports go one way, and never in a circle:
@@ -40,6 +41,7 @@ pub mod event_loop;
 pub mod link;
 pub mod net;
 pub mod settings;
+pub mod slots;
 pub mod storage;
 pub mod time;
 pub mod ui;

@@ -32,7 +32,7 @@ pub mod counter;
 pub mod memory;
 pub mod part;
 #[cfg(test)]
-mod power_cut;
+pub(crate) mod power_cut;
 pub mod record;
 pub mod region;
 pub mod storage;

@@ -74,7 +74,7 @@ impl Region {
         self.first + copy as u32 * SECTOR_BYTES
     }
 
-    pub(super) fn erase<F: NorFlash>(self, flash: &mut F, copy: usize) -> Result<(), FlashError<F::Error>> {
+    pub(crate) fn erase<F: NorFlash>(self, flash: &mut F, copy: usize) -> Result<(), FlashError<F::Error>> {
         const {
             assert!(
                 (SECTOR_BYTES as usize).is_multiple_of(F::ERASE_SIZE),
@@ -87,7 +87,7 @@ impl Region {
         flash.erase(from, from + SECTOR_BYTES).map_err(FlashError::Flash)
     }
 
-    pub(super) fn read<F: NorFlash>(
+    pub(crate) fn read<F: NorFlash>(
         self,
         flash: &mut F,
         copy: usize,
@@ -98,7 +98,7 @@ impl Region {
     }
 
     /// Writes whole lines to erased flash, and reads them back.
-    pub(super) fn write<F: NorFlash>(
+    pub(crate) fn write<F: NorFlash>(
         self,
         flash: &mut F,
         copy: usize,
@@ -118,7 +118,7 @@ impl Region {
 }
 
 /// The start of the SHA-256 of `domain` and `bytes`.
-pub(super) fn checksum<const N: usize>(domain: &[u8], bytes: &[u8]) -> [u8; N] {
+pub(crate) fn checksum<const N: usize>(domain: &[u8], bytes: &[u8]) -> [u8; N] {
     let hash = Sha256::new().chain_update(domain).chain_update(bytes).finalize();
     let mut start = [0; N];
     start.copy_from_slice(&hash[..N]);
