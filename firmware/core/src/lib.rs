@@ -20,6 +20,7 @@
 //! event_loop -> companion -> decision -> link -> ui
 //!                                             -> storage
 //!                         -> net ------------> storage
+//! slots -------------------------------------> storage
 //! ```
 //!
 //! A room may use every room to its right, and all of them [`settings`] and [`time`]. `net` knows neither `decision`,

@@ -1,9 +1,10 @@
 //! A simulated flash that loses power in the middle of a step that the test chooses.
 //!
-//! A step writes one byte or erases a sixteenth of a sector. At the cut, some bits of the step have their new state, some
+//! A step writes one byte or erases a sixteenth of a sector; a test that writes much can have long writes go in pages. At the cut, some bits of the step have their new state, some
 //! have their old state, and some float: they read differently every time until they are erased or written. After the cut
 //! nothing works until [`PowerCutFlash::power_on`].
 
+use core::ops::Range;
 use std::{vec, vec::Vec};
 
 use embedded_storage::nor_flash::{ErrorType, NorFlash, NorFlashError, NorFlashErrorKind, ReadNorFlash};
@@ -12,6 +13,8 @@ use super::region::SECTOR_BYTES;
 
 /// Bytes of a sector that are erased in one step.
 const ERASE_STEP_BYTES: usize = SECTOR_BYTES as usize / 16;
+/// What is longer is written in steps of a page.
+const LONG_WRITE_BYTES: usize = 64;
 
 /// What went wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +50,8 @@ pub(crate) struct PowerCutFlash {
     cut: Option<usize>,
     pub(crate) broken: Option<Breakage>,
     pub(crate) erases: usize,
+    /// Bytes of a step in a long write.
+    pub(crate) page: usize,
     powered: bool,
     dice: u64,
 }
@@ -62,9 +67,25 @@ impl PowerCutFlash {
             cut: None,
             broken: None,
             erases: 0,
+            page: 1,
             powered: true,
-            dice: seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1,
+            dice: dice(seed),
         }
+    }
+
+    /// The same flash, with other dice for its next cuts and for the bits that float.
+    pub(crate) fn with_seed(&self, seed: u64) -> Self {
+        Self { dice: dice(seed), ..self.clone() }
+    }
+
+    /// Lets these bits of a byte float.
+    pub(crate) fn set_floating(&mut self, at: usize, bits: u8) {
+        self.floating[at] |= bits;
+    }
+
+    /// Whether a bit of these bytes floats.
+    pub(crate) fn floats(&self, bytes: Range<usize>) -> bool {
+        self.floating[bytes].iter().any(|bits| *bits != 0)
     }
 
     /// Switches the power on; it is cut at step number `cut`.
@@ -174,19 +195,26 @@ impl NorFlash for PowerCutFlash {
             Some(Breakage::Silent) => return Ok(()),
             _ => {}
         }
-        for (at, byte) in (offset as usize..).zip(bytes) {
+        let page = if bytes.len() > LONG_WRITE_BYTES { self.page } else { 1 };
+        for (start, bytes) in (offset as usize..).step_by(page).zip(bytes.chunks(page)) {
             // Writing only clears bits.
-            if self.bytes[at] & byte != *byte {
+            if self.bytes[start..].iter().zip(bytes).any(|(old, new)| old & new != *new) {
                 return Err(Fault::Misused);
             }
             if !self.step() {
-                self.interrupt(at, *byte);
+                (start..).zip(bytes).for_each(|(at, byte)| self.interrupt(at, *byte));
                 return Err(Fault::NoPower);
             }
-            self.bytes[at] = *byte;
-            // A floating bit that stays one keeps floating.
-            self.floating[at] &= *byte;
+            for (at, byte) in (start..).zip(bytes) {
+                self.bytes[at] = *byte;
+                // A floating bit that stays one keeps floating.
+                self.floating[at] &= *byte;
+            }
         }
         Ok(())
     }
+}
+
+fn dice(seed: u64) -> u64 {
+    seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }
