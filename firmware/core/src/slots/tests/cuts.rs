@@ -51,7 +51,7 @@ fn cut_everywhere(loader: Loader) -> Tally {
                 for (turn, cuts) in
                     [&[cut][..], &[cut, soon], &[cut, later, soon], &[cut, last, later]].iter().enumerate()
                 {
-                    let seed = (4 * cut + turn) as u64;
+                    let seed = (5 * cut + turn) as u64;
                     device.again(seed).live_with_cuts::<Ours>(loader, &new, cuts, &mut tally);
                 }
             }

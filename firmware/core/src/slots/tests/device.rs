@@ -180,9 +180,11 @@ impl Device {
         device
     }
 
-    /// The same device, with other dice.
+    /// The same device, with other dice. A quarter of the seeds cut between two steps.
     pub(super) fn again(&self, seed: u64) -> Self {
-        Self { flash: RefCell::new(self.flash.borrow().with_seed(seed)) }
+        let mut flash = self.flash.borrow().with_seed(seed);
+        flash.cuts_between = seed % 4 == 3;
+        Self { flash: RefCell::new(flash) }
     }
 
     pub(super) fn parts(&self) -> Parts<Flash<'_>> {

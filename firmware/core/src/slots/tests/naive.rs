@@ -108,8 +108,9 @@ fn the_same_cuts_find_the_faults_of_another_order() {
             assert_eq!(faults, Faults::default(), "with the power on it works");
             let steps = whole.flash.borrow().steps;
             let given_up = tally.given_up;
-            for cut in 0..steps {
-                device.again(cut as u64).live_with_cuts::<Naive>(Loader::Rollback, &new, &[cut], &mut tally);
+            for seed in 0..4 * steps {
+                let device = device.again(seed as u64);
+                device.live_with_cuts::<Naive>(Loader::Rollback, &new, &[seed / 4], &mut tally);
             }
             if nature == Nature::Good && stale == State::ABORTED {
                 lost_updates += tally.given_up - given_up;

@@ -52,6 +52,8 @@ pub(crate) struct PowerCutFlash {
     pub(crate) erases: usize,
     /// Bytes of a step in a long write.
     pub(crate) page: usize,
+    /// Whether the power is cut just before a step, and not in the middle of it.
+    pub(crate) cuts_between: bool,
     powered: bool,
     dice: u64,
 }
@@ -68,6 +70,7 @@ impl PowerCutFlash {
             broken: None,
             erases: 0,
             page: 1,
+            cuts_between: false,
             powered: true,
             dice: dice(seed),
         }
@@ -121,6 +124,9 @@ impl PowerCutFlash {
 
     /// A power cut while one byte changes to `to`.
     fn interrupt(&mut self, at: usize, to: u8) {
+        if self.cuts_between {
+            return;
+        }
         let moving = self.bytes[at] ^ to;
         let (arrived, floating) = (self.roll() & moving, self.roll() & moving);
         self.bytes[at] ^= arrived;
