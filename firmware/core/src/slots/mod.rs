@@ -31,12 +31,12 @@ pub mod trial;
 use embedded_storage::nor_flash::NorFlash;
 use gatepost_link::Digest;
 
+use self::{choose::in_force, entry::State, trial::Trial};
 pub use self::{
     entry::Slot,
     store::{Next, Piece, Release, Section, Store, StoreError, Whole},
     trial::ImageStart,
 };
-use self::{entry::State, trial::Trial};
 use crate::storage::flash::FlashError;
 
 /// The partitions that a change of firmware touches.
@@ -60,7 +60,7 @@ pub enum Start {
         /// None left: at the next start the device goes back.
         left: u8,
     },
-    /// The other slot has an image that was tried and did not confirm itself.
+    /// The other slot has an image that was tried and did not confirm itself, or that the loader does not start.
     WentBack(ImageStart),
     /// The running image had its starts, and the other slot is to be started: reset the device now.
     Restart,
@@ -92,15 +92,12 @@ impl<F: NorFlash + Clone> Slots<F> {
     /// The flash failed: go on as after [`Start::Settled`], and show it. An image on trial has then tried both to count the
     /// start and to go back.
     pub fn at_start(&mut self) -> Result<Start, FlashError<F::Error>> {
-        let trial = self.trial()?;
-        if let Some(trial) = trial.filter(|trial| self.is_under_way(trial)) {
-            return self.count(trial);
-        }
-        if let Some(mut trial) = trial.filter(|trial| trial.slot() == self.running)
-            && !otadata::is_settled(&mut self.parts.otadata, self.running)?
-        {
-            // The power went during `confirm`, and the line may read well only once.
-            trial.mark_good(&mut self.parts.storage)?;
+        let mut trial = self.trial()?;
+        if let Some(trial) = &mut trial {
+            if self.is_under_way(trial) {
+                return self.count(*trial);
+            }
+            self.catch_up(trial)?;
         }
         self.settle()?;
         Ok(trial
@@ -160,6 +157,23 @@ impl<F: NorFlash + Clone> Slots<F> {
     /// Makes both entries lead to the running slot, so that no torn one leads elsewhere. Not while it is on trial.
     fn settle(&mut self) -> Result<(), FlashError<F::Error>> {
         otadata::settle(&mut self.parts.otadata, self.running)
+    }
+
+    /// Records what could not be recorded when it happened.
+    fn catch_up(&mut self, trial: &mut Trial) -> Result<(), FlashError<F::Error>> {
+        let entries = otadata::read(&mut self.parts.otadata)?;
+        if trial.slot() == self.running {
+            // The power went during `confirm`, and the line may read well only once.
+            if !entries.iter().all(|entry| entry.is_settled(self.running)) {
+                trial.mark_good(&mut self.parts.storage)?;
+            }
+        } else if !trial.was_started()
+            && in_force(&entries).map(|sector| entries[sector].slot()) == Some(trial.slot())
+        {
+            // The loader was sent to the new image and came here: it does not start it, and will not the next time.
+            trial.spend(&mut self.parts.storage)?;
+        }
+        Ok(())
     }
 
     /// Spends a start of the running image, or goes back.

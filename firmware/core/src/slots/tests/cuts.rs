@@ -43,13 +43,12 @@ impl Order for Ours {
 fn cut_everywhere(loader: Loader) -> Tally {
     let mut tally = Tally::default();
     for before in [Before::Blank, Before::Used, Before::Torn] {
-        for nature in [Nature::Good, Nature::Hangs, Nature::Panics] {
+        for nature in [Nature::Good, Nature::Hangs, Nature::Panics, Nature::Refused] {
             let (device, new) = (Device::new(before), Image::new(NEW, nature));
             let steps = steps(&device, loader, &new);
             for cut in 0..steps {
                 let (soon, later, last) = (cut % 3, 5 + cut % 29, 20 + cut % 83);
-                for (turn, cuts) in
-                    [&[cut][..], &[cut, soon], &[cut, later, soon], &[cut, last, later]].iter().enumerate()
+                for (turn, cuts) in [&[cut][..], &[cut, later, soon], &[cut, last, later]].iter().enumerate()
                 {
                     let seed = (5 * cut + turn) as u64;
                     device.again(seed).live_with_cuts::<Ours>(loader, &new, cuts, &mut tally);

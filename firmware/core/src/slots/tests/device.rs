@@ -49,6 +49,8 @@ pub(super) enum Nature {
     Hangs,
     /// Counts its start, and then knows that it failed.
     Panics,
+    /// Its hash is the manifest's, but a loader does not start it: it lacks a signature, or is for another chip.
+    Refused,
 }
 
 /// An image as a loader verifies it: length, version, nature, content, SHA-256.
@@ -202,7 +204,7 @@ impl Device {
     }
 
     /// What a loader does: it chooses, writes, verifies, and says what it starts.
-    fn boot(&self, loader: Loader) -> Result<Option<(Slot, Header)>, Failure> {
+    pub(super) fn boot(&self, loader: Loader) -> Result<Option<(Slot, Header)>, Failure> {
         let mut parts = self.parts();
         let choice = choose(otadata::read(&mut parts.otadata)?, loader);
         for (sector, entry) in choice.writes.into_iter().flatten() {
@@ -228,7 +230,12 @@ impl Device {
         if length as usize != Image::BYTES || Sha256::digest(content)[..] != *hash {
             return Ok(None);
         }
-        let nature = [Nature::Good, Nature::Hangs, Nature::Panics][usize::from(content[5])];
+        let nature = match content[5] {
+            0 => Nature::Good,
+            1 => Nature::Hangs,
+            2 => Nature::Panics,
+            _ => return Ok(None),
+        };
         Ok(Some(Header { version: content[4], nature }))
     }
 
