@@ -48,7 +48,8 @@ fn cut_everywhere(loader: Loader) -> Tally {
             let steps = steps(&device, loader, &new);
             for cut in 0..steps {
                 let (soon, later, last) = (cut % 3, 5 + cut % 29, 20 + cut % 83);
-                for (turn, cuts) in [&[cut][..], &[cut, later, soon], &[cut, last, later]].iter().enumerate()
+                for (turn, cuts) in
+                    [&[cut][..], &[cut, soon], &[cut, later, soon], &[cut, last, later]].iter().enumerate()
                 {
                     let seed = (5 * cut + turn) as u64;
                     device.again(seed).live_with_cuts::<Ours>(loader, &new, cuts, &mut tally);
@@ -58,6 +59,7 @@ fn cut_everywhere(loader: Loader) -> Tally {
             assert_eq!(tally.faults, Faults::default(), "{loader:?} {before:?} {nature:?}");
         }
     }
+    std::println!("{tally:?}");
     tally
 }
 

@@ -311,12 +311,9 @@ impl Device {
                 faults.floating += usize::from(self.flash.borrow().floats(at..at + Image::BYTES));
                 let same = (0..4).all(|_| {
                     let booted = self.boot(loader).expect("there is power");
-                    let settled = booted == Some((running, header))
-                        && !matches!(
-                            O::at_start(self.parts(), running),
-                            Ok(Start::Trial { .. } | Start::Restart) | Err(_)
-                        );
-                    settled
+                    let start = O::at_start(self.parts(), running);
+                    booted == Some((running, header))
+                        && matches!(start, Ok(Start::Settled | Start::WentBack(_)))
                 });
                 faults.unsettled += usize::from(!same);
             }

@@ -105,16 +105,25 @@ impl Region {
         offset: usize,
         bytes: &[u8],
     ) -> Result<(), FlashError<F::Error>> {
-        flash.write(self.sector(copy) + offset as u32, bytes).map_err(FlashError::Flash)?;
-        let mut line = [0; LINE_BYTES];
-        for (index, written) in bytes.chunks(LINE_BYTES).enumerate() {
-            self.read(flash, copy, offset + index * LINE_BYTES, &mut line)?;
-            if line[..written.len()] != *written {
-                return Err(FlashError::NotStored);
-            }
-        }
-        Ok(())
+        write_and_read_back(flash, self.sector(copy) + offset as u32, bytes)
     }
+}
+
+/// Writes whole lines to erased flash, and reads them back.
+pub(crate) fn write_and_read_back<F: NorFlash>(
+    flash: &mut F,
+    offset: u32,
+    bytes: &[u8],
+) -> Result<(), FlashError<F::Error>> {
+    flash.write(offset, bytes).map_err(FlashError::Flash)?;
+    let mut line = [0; LINE_BYTES];
+    for (offset, written) in (offset..).step_by(LINE_BYTES).zip(bytes.chunks(LINE_BYTES)) {
+        flash.read(offset, &mut line).map_err(FlashError::Flash)?;
+        if line[..written.len()] != *written {
+            return Err(FlashError::NotStored);
+        }
+    }
+    Ok(())
 }
 
 /// The start of the SHA-256 of `domain` and `bytes`.
