@@ -37,6 +37,8 @@ const TRIAL_BYTES: Range<usize> = 8 * SECTOR_BYTES as usize..10 * SECTOR_BYTES a
 /// More than a life without cuts ever needs.
 const STARTS: usize = 16;
 
+const KEYS: Keys = Keys { sign: [1; 32], seal: SealSecret([2; 32]) };
+
 pub(super) const OLDER: u8 = 1;
 pub(super) const OLD: u8 = 2;
 pub(super) const NEW: u8 = 3;
@@ -166,8 +168,8 @@ impl Device {
         let running = if before == Before::Used { Slot::Ota1 } else { Slot::Ota0 };
         device.fetch(running, &Image::new(OLD, Nature::Good));
         let mut storage = FlashStorage::new(parts.storage.clone());
-        storage.store_keys(&Keys { sign: [1; 32], seal: SealSecret([2; 32]) }).unwrap();
-        storage.reserve().unwrap();
+        storage.store_keys(&KEYS).unwrap();
+        assert_eq!(storage.reserve(), Ok(1));
         if before != Before::Blank {
             device.fetch(running.other(), &Image::new(OLDER, Nature::Good));
             let image = ImageStart::of(&Image::new(OLD, Nature::Good).release().image);
@@ -328,6 +330,13 @@ impl Device {
         [start..trial.start, trial.end..end]
             .into_iter()
             .all(|range| flash.bytes[range.clone()] == before[range.clone()] && !flash.floats(range))
+    }
+
+    /// The keys are there, and the counter goes on.
+    pub(super) fn assert_keys_and_counter(&self) {
+        let mut storage = FlashStorage::new(self.parts().storage);
+        assert_eq!(storage.load_keys(), Ok(Some(KEYS)));
+        assert_eq!(storage.reserve(), Ok(2));
     }
 
     /// Overwrites an entry.
