@@ -14,7 +14,7 @@
 //! for a slot is only started once a switch names it. One call erases one sector at most, and hashes 16 KB at most: the
 //! device looks at its buttons in between.
 //!
-//! [`layout`] says where everything lies; [`release`] says what is taken, and in which pieces.
+//! `layout` says where everything lies, `release` what is taken, and in which pieces.
 
 mod layout;
 mod release;

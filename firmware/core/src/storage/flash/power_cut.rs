@@ -1,8 +1,8 @@
 //! A simulated flash that loses power in the middle of a step that the test chooses.
 //!
-//! A step writes one byte or erases a sixteenth of a sector; a test that writes much can have long writes go in pages. At the cut, some bits of the step have their new state, some
-//! have their old state, and some float: they read differently every time until they are erased or written. After the cut
-//! nothing works until [`PowerCutFlash::power_on`].
+//! A step writes one byte or erases a sixteenth of a sector; a test that writes much can have its long writes go in pages.
+//! At the cut, some bits of the step have their new state, some have their old state, and some float: they read differently
+//! every time until they are erased or written. After the cut nothing works until [`PowerCutFlash::power_on`].
 
 use core::ops::Range;
 use std::{vec, vec::Vec};
