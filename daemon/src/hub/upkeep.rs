@@ -59,7 +59,7 @@ pub(super) async fn keep_up(outbox: Outbox, files: Files, signer: Signer, plan: 
     let mut backup_due = SystemTime::now() + due_in(&store, plan.backup_every);
     let mut sign_due = Instant::now();
     let mut purge_due = Instant::now() + BEAT.min(plan.retention);
-    let mut memory = Memory::default();
+    let mut memory = Memory::new();
     loop {
         beat.tick().await;
         memory.look().await;
