@@ -29,13 +29,15 @@ pub mod store;
 pub mod trial;
 
 use embedded_storage::nor_flash::NorFlash;
-use gatepost_link::Digest;
+use gatepost_link::{
+    Digest,
+    update::{ImageId, image_id},
+};
 
 use self::{choose::in_force, entry::State, trial::Trial};
 pub use self::{
     entry::Slot,
-    store::{Next, Piece, Release, Section, Store, StoreError, Whole},
-    trial::ImageStart,
+    store::{Next, Piece, Release, Store, StoreError, Whole},
 };
 use crate::storage::flash::FlashError;
 
@@ -55,13 +57,15 @@ pub struct Parts<F> {
 pub enum Start {
     /// No image is on trial.
     Settled,
-    /// The running image is on trial, and has so many starts left after this one.
+    /// The running image is on trial.
     Trial {
-        /// None left: at the next start the device goes back.
+        /// Which one it is.
+        image: ImageId,
+        /// How many starts it has after this one.
         left: u8,
     },
     /// The other slot has an image that was tried and did not confirm itself, or that the loader does not start.
-    WentBack(ImageStart),
+    WentBack(ImageId),
     /// The running image had its starts, and the other slot is to be started: reset the device now.
     Restart,
 }
@@ -124,7 +128,7 @@ impl<F: NorFlash + Clone> Slots<F> {
     ///
     /// After an error, or a power cut, the running image is started again, and the image is still there.
     pub fn switch(&mut self, image: Whole) -> Result<(), FlashError<F::Error>> {
-        Trial::begin(&mut self.parts.storage, image.slot, ImageStart::of(&image.image))?;
+        Trial::begin(&mut self.parts.storage, image.slot, image_id(&image.image))?;
         otadata::lead_to(&mut self.parts.otadata, image.slot, State::NEW)
     }
 
@@ -151,7 +155,7 @@ impl<F: NorFlash + Clone> Slots<F> {
     /// Whether this image was the last one tried, and did not confirm itself: not to be tried again unless a person says so.
     pub fn went_back(&mut self, image: &Digest) -> Result<bool, FlashError<F::Error>> {
         let trial = self.trial()?;
-        Ok(trial.is_some_and(|trial| self.has_failed(&trial) && trial.image() == ImageStart::of(image)))
+        Ok(trial.is_some_and(|trial| self.has_failed(&trial) && trial.image() == image_id(image)))
     }
 
     /// Makes both entries lead to the running slot, so that no torn one leads elsewhere. Not while it is on trial.
@@ -180,11 +184,11 @@ impl<F: NorFlash + Clone> Slots<F> {
     fn count(&mut self, mut trial: Trial) -> Result<Start, FlashError<F::Error>> {
         let other = self.running.other();
         if trial.left() > 0 && trial.spend(&mut self.parts.storage).is_ok() {
-            return Ok(Start::Trial { left: trial.left() });
+            return Ok(Start::Trial { image: trial.image(), left: trial.left() });
         }
         // The loader was sent there and came here: nothing in the other slot starts. Resetting again would go on for ever.
         if otadata::is_settled(&mut self.parts.otadata, other)? {
-            return Ok(Start::Trial { left: 0 });
+            return Ok(Start::Trial { image: trial.image(), left: 0 });
         }
         otadata::settle(&mut self.parts.otadata, other)?;
         Ok(Start::Restart)

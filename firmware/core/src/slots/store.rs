@@ -20,12 +20,13 @@ mod layout;
 mod release;
 
 use embedded_storage::nor_flash::NorFlash;
+use gatepost_link::frame::Part;
 use sha2::{Digest as _, Sha256};
 
 use self::layout::{BLOCKS_PER_MARK, HASH_BYTES, SlotFlash};
 pub use self::{
     layout::{BLOCK_BYTES, image_bytes},
-    release::{Next, PIECE_BYTES, Piece, Release, Section, StoreError, Whole},
+    release::{Next, PIECE_BYTES, Piece, Release, StoreError, Whole},
 };
 use super::entry::Slot;
 use crate::storage::flash::{LINE_BYTES, SECTOR_BYTES};
@@ -67,13 +68,13 @@ impl<F: NorFlash> Store<F> {
 
     /// What to do next.
     pub fn next(&self) -> Next {
-        let (section, offset, end) = match self.stage {
+        let (part, offset, end) = match self.stage {
             Stage::Look | Stage::Clear | Stage::Hash(..) => return Next::Work,
             Stage::Whole => return Next::Whole,
-            Stage::List(at) => (Section::List, at, self.flash.list_bytes()),
-            Stage::Image(at) => (Section::Image, at, self.release.size),
+            Stage::List(at) => (Part::List, at, self.flash.list_bytes()),
+            Stage::Image(at) => (Part::Image, at, self.release.size),
         };
-        Next::Piece(Piece { section, offset, length: PIECE_BYTES.min(end - offset) })
+        Next::Piece(Piece { part, offset, length: PIECE_BYTES.min(end - offset) })
     }
 
     /// How many bytes of the image are in the slot.
@@ -108,18 +109,18 @@ impl<F: NorFlash> Store<F> {
     }
 
     /// Takes the piece that [`Store::next`] names. After an error that is another one.
-    pub fn take(&mut self, section: Section, offset: u32, bytes: &[u8]) -> Result<(), StoreError<F::Error>> {
-        let piece = Piece { section, offset, length: bytes.len() as u32 };
+    pub fn take(&mut self, part: Part, offset: u32, bytes: &[u8]) -> Result<(), StoreError<F::Error>> {
+        let piece = Piece { part, offset, length: bytes.len() as u32 };
         if self.next() != Next::Piece(piece) {
             return Err(StoreError::Unasked);
         }
-        match section {
-            Section::List => {
+        match part {
+            Part::List => {
                 // Unless the whole list is right, nothing of it counts.
                 self.stage = Stage::Clear;
                 self.take_list(offset, bytes)
             }
-            Section::Image => {
+            Part::Image => {
                 // Unless the piece is stored, its block is written again.
                 self.stage = Stage::Image(offset - offset % BLOCK_BYTES);
                 self.take_image(offset, bytes)
@@ -146,7 +147,7 @@ impl<F: NorFlash> Store<F> {
         } else if self.list_is_whole()? {
             self.stage = Stage::Image(0);
         } else {
-            return Err(StoreError::Wrong(Section::List));
+            return Err(StoreError::Wrong(Part::List));
         }
         Ok(())
     }
@@ -175,7 +176,7 @@ impl<F: NorFlash> Store<F> {
         if hasher.finalize()[..] != hash {
             // Or it is the list that reads differently now.
             self.stage = Stage::Look;
-            return Err(StoreError::Wrong(Section::Image));
+            return Err(StoreError::Wrong(Part::Image));
         }
         if (block + 1).is_multiple_of(BLOCKS_PER_MARK) || end == self.release.size {
             let mark = self.flash.mark_at(block / BLOCKS_PER_MARK);

@@ -13,7 +13,7 @@
 //! torn line 4 does not count: the trial goes on.
 
 use embedded_storage::nor_flash::NorFlash;
-use gatepost_link::Digest;
+use gatepost_link::update::ImageId;
 
 use super::entry::Slot;
 use crate::storage::flash::{
@@ -32,26 +32,13 @@ const LINES: usize = 1 + GOOD_LINE;
 /// What an event writes to its line.
 const CLEARED: [u8; LINE_BYTES] = [0; LINE_BYTES];
 
-/// The start of an image's SHA-256: enough to know again which image it was.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct ImageStart(pub [u8; 8]);
-
-impl ImageStart {
-    /// That of an image with this digest.
-    pub fn of(image: &Digest) -> Self {
-        let mut start = [0; 8];
-        start.copy_from_slice(&image.0[..8]);
-        Self(start)
-    }
-}
-
 /// A trial as the flash has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trial {
     number: u32,
     copy: usize,
     slot: Slot,
-    image: ImageStart,
+    image: ImageId,
     spent: [bool; STARTS as usize],
     good: bool,
 }
@@ -67,7 +54,7 @@ impl Trial {
     pub fn begin<F: NorFlash>(
         storage: &mut F,
         slot: Slot,
-        image: ImageStart,
+        image: ImageId,
     ) -> Result<Self, FlashError<F::Error>> {
         let (number, copy) = match Self::load(storage)? {
             Some(last) => (last.number.checked_add(1).ok_or(FlashError::TooLarge)?, 1 - last.copy),
@@ -76,7 +63,7 @@ impl Trial {
         let mut line = [0; BYTES_PER_LINE];
         line[..4].copy_from_slice(&number.to_le_bytes());
         line[4] = slot.index() as u8;
-        line[8..16].copy_from_slice(&image.0);
+        line[8..16].copy_from_slice(&image);
         let sum: [u8; 16] = checksum(DOMAIN, &line[..16]);
         line[16..].copy_from_slice(&sum);
         TRIAL.erase(storage, copy)?;
@@ -90,7 +77,7 @@ impl Trial {
     }
 
     /// Which image it is.
-    pub fn image(&self) -> ImageStart {
+    pub fn image(&self) -> ImageId {
         self.image
     }
 
@@ -133,8 +120,8 @@ impl Trial {
             return Ok(None);
         }
         let Some(slot) = Slot::ALL.get(usize::from(bytes[4])).copied() else { return Ok(None) };
-        let mut image = ImageStart([0; 8]);
-        image.0.copy_from_slice(&bytes[8..16]);
+        let mut image = ImageId::default();
+        image.copy_from_slice(&bytes[8..16]);
         let line = |index: usize| &bytes[index * BYTES_PER_LINE..][..LINE_BYTES];
         Ok(Some(Self {
             number: u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]),
@@ -152,8 +139,8 @@ mod tests {
     use super::*;
     use crate::storage::flash::{SECTOR_BYTES, power_cut::PowerCutFlash};
 
-    const OLD: ImageStart = ImageStart([1; 8]);
-    const NEW: ImageStart = ImageStart([2; 8]);
+    const OLD: ImageId = [1; 8];
+    const NEW: ImageId = [2; 8];
 
     fn blank(seed: u64) -> PowerCutFlash {
         PowerCutFlash::blank(16 * SECTOR_BYTES, seed)

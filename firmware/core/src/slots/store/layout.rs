@@ -6,14 +6,16 @@
 //! ```
 
 use embedded_storage::nor_flash::NorFlash;
+use gatepost_link::update;
 use sha2::{Digest as _, Sha256};
 
 use crate::storage::flash::{FlashError, LINE_BYTES, SECTOR_BYTES, region::write_and_read_back};
 
 /// Bytes of a block: a sector, so that one can be written again alone.
 pub const BLOCK_BYTES: u32 = SECTOR_BYTES;
+const _: () = assert!(BLOCK_BYTES as usize == update::BLOCK_BYTES);
 /// Bytes of a block's hash in the list.
-pub(super) const HASH_BYTES: u32 = 32;
+pub(super) const HASH_BYTES: u32 = update::HASH_BYTES as u32;
 /// How many blocks one cleared line stands for.
 pub(super) const BLOCKS_PER_MARK: u32 = 8;
 const LINE: u32 = LINE_BYTES as u32;
@@ -112,14 +114,14 @@ mod tests {
 
     #[test]
     fn a_slot_of_the_partition_table_has_its_last_four_sectors_for_the_list() {
-        assert_eq!(image_bytes(0x1e_0000), 1_966_080 - 16_384);
+        assert_eq!(image_bytes(0x1e_0000), 0x1e_0000 - update::LIST_BYTES as u32);
         assert_eq!(image_bytes(4 * SECTOR_BYTES), 3 * SECTOR_BYTES);
         assert_eq!((image_bytes(SECTOR_BYTES), image_bytes(0)), (0, 0));
         for sectors in 2..=480 {
             let (image, slot) = (image_bytes(sectors * SECTOR_BYTES), sectors * SECTOR_BYTES);
             let blocks = image / BLOCK_BYTES;
             let marks = blocks.div_ceil(BLOCKS_PER_MARK) * LINE;
-            assert!(image + blocks * HASH_BYTES + marks <= slot && blocks <= 512);
+            assert!(image + blocks * HASH_BYTES + marks <= slot && blocks as usize <= update::MAX_BLOCKS);
             assert!(marks <= SECTOR_BYTES, "one erase clears them all");
         }
     }

@@ -1,12 +1,16 @@
 //! What is taken, in which pieces, and why it may not be.
 
-use gatepost_link::Digest;
+use gatepost_link::{
+    Digest,
+    frame::Part,
+    update::{FETCH_BYTES, Manifest},
+};
 
 use super::super::entry::Slot;
 use crate::storage::flash::FlashError;
 
 /// Bytes of the longest piece. Two make a block.
-pub const PIECE_BYTES: u32 = 2048;
+pub const PIECE_BYTES: u32 = FETCH_BYTES as u32;
 
 /// What a manifest says of an image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,20 +23,17 @@ pub struct Release {
     pub blocks: Digest,
 }
 
-/// What is fetched: first the list, then the image.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Section {
-    /// SHA-256 of each block, one after the other.
-    List,
-    /// The image.
-    Image,
+impl From<&Manifest> for Release {
+    fn from(manifest: &Manifest) -> Self {
+        Self { size: manifest.size, image: manifest.image, blocks: manifest.blocks }
+    }
 }
 
 /// A piece to be fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Piece {
-    /// Of what.
-    pub section: Section,
+    /// Of the list, which comes first, or of the image.
+    pub part: Part,
     /// Where it begins there, in bytes.
     pub offset: u32,
     /// Its length, [`PIECE_BYTES`] at most.
@@ -42,11 +43,11 @@ pub struct Piece {
 /// What a store needs next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Next {
-    /// A call of [`Store::work`].
+    /// A call of [`Store::work`](super::Store::work).
     Work,
-    /// This piece, for [`Store::take`].
+    /// This piece, for [`Store::take`](super::Store::take).
     Piece(Piece),
-    /// Nothing: [`Store::into_whole`].
+    /// Nothing: [`Store::into_whole`](super::Store::into_whole).
     Whole,
 }
 
@@ -59,16 +60,16 @@ pub enum StoreError<E> {
     Size,
     /// The running image is on trial: the other slot is its way back.
     OnTrial,
-    /// The piece is not the one that [`Store::next`] names.
+    /// The piece is not the one that [`Store::next`](super::Store::next) names.
     Unasked,
     /// The hash of the list or of a block is another one. It is asked for again, a block with those since the last mark.
-    Wrong(Section),
+    Wrong(Part),
     /// Every block was right, but the image's hash is another one. All of it is asked for again.
     WrongImage,
 }
 
 impl<E> StoreError<E> {
-    /// Whether going on with what [`Store::next`] names may succeed. The caller counts, and gives up some time.
+    /// Whether going on with what [`Store::next`](super::Store::next) names may succeed. The caller counts, and gives up some time.
     pub fn is_transient(&self) -> bool {
         match self {
             Self::Flash(error) => error.is_transient(),
@@ -91,8 +92,8 @@ impl<E: core::fmt::Debug> core::fmt::Display for StoreError<E> {
             Self::Size => "the image is empty or larger than a slot; build a smaller one",
             Self::OnTrial => "the running firmware is on trial; wait until it is confirmed",
             Self::Unasked => "the piece is not the one that was asked for",
-            Self::Wrong(Section::List) => "the list of blocks is not the one in the manifest; fetch it again",
-            Self::Wrong(Section::Image) => "the block is not the one in the list; fetch it again",
+            Self::Wrong(Part::List) => "the list of blocks is not the one in the manifest; fetch it again",
+            Self::Wrong(Part::Image) => "the block is not the one in the list; fetch it again",
             Self::WrongImage => {
                 "the image is not the one in the manifest; fetch it again, or build the release anew"
             }

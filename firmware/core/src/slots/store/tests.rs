@@ -5,7 +5,7 @@ use gatepost_link::Digest;
 
 use super::*;
 use crate::storage::flash::{
-    part::Part,
+    part::Part as FlashPart,
     power_cut::{Breakage, PowerCutFlash},
 };
 
@@ -30,7 +30,7 @@ impl Image {
     }
 
     fn piece(&self, piece: Piece) -> Vec<u8> {
-        let from = if piece.section == Section::List { self.list() } else { self.0.clone() };
+        let from = if piece.part == Part::List { self.list() } else { self.0.clone() };
         from[piece.offset as usize..][..piece.length as usize].to_vec()
     }
 }
@@ -41,17 +41,17 @@ fn blank(seed: u64) -> RefCell<PowerCutFlash> {
     RefCell::new(flash)
 }
 
-type SlotStore<'f> = Store<Part<'f, PowerCutFlash>>;
+type SlotStore<'f> = Store<FlashPart<'f, PowerCutFlash>>;
 
 fn store<'f>(flash: &'f RefCell<PowerCutFlash>, image: &Image) -> SlotStore<'f> {
-    Store::new(Part::new(flash, 0, SLOT_BYTES), Slot::Ota1, image.release()).unwrap()
+    Store::new(FlashPart::new(flash, 0, SLOT_BYTES), Slot::Ota1, image.release()).unwrap()
 }
 
 /// One call; `false` when there is nothing left to do.
 fn step<F: NorFlash>(store: &mut Store<F>, image: &Image) -> Result<bool, StoreError<F::Error>> {
     match store.next() {
         Next::Work => store.work()?,
-        Next::Piece(piece) => store.take(piece.section, piece.offset, &image.piece(piece))?,
+        Next::Piece(piece) => store.take(piece.part, piece.offset, &image.piece(piece))?,
         Next::Whole => return Ok(false),
     }
     Ok(true)
@@ -87,7 +87,7 @@ fn an_image_that_does_not_fit_and_one_of_nothing_are_refused() {
     let flash = blank(1);
     for size in [0, 21 * 4096 + 1, u32::MAX] {
         let release = Release { size, ..Image::new(1, 1).release() };
-        let error = Store::new(Part::new(&flash, 0, SLOT_BYTES), Slot::Ota0, release).unwrap_err();
+        let error = Store::new(FlashPart::new(&flash, 0, SLOT_BYTES), Slot::Ota0, release).unwrap_err();
         assert_eq!((error, error.is_transient()), (StoreError::Size, false));
     }
 }
@@ -100,15 +100,15 @@ fn a_piece_that_nobody_asked_for_changes_nothing() {
         step(&mut store, &image).unwrap();
     }
     let before = flash.borrow().bytes.clone();
-    for (section, offset, length) in [
-        (Section::List, 0, 96),
-        (Section::Image, 0, 2048),
-        (Section::Image, 2048, 2047),
-        (Section::Image, 2048, 4096),
-        (Section::Image, 2048, 0),
-        (Section::Image, u32::MAX, 2048),
+    for (part, offset, length) in [
+        (Part::List, 0, 96),
+        (Part::Image, 0, 2048),
+        (Part::Image, 2048, 2047),
+        (Part::Image, 2048, 4096),
+        (Part::Image, 2048, 0),
+        (Part::Image, u32::MAX, 2048),
     ] {
-        assert_eq!(store.take(section, offset, &vec![0; length]), Err(StoreError::Unasked));
+        assert_eq!(store.take(part, offset, &vec![0; length]), Err(StoreError::Unasked));
     }
     assert_eq!((flash.borrow().bytes == before, store.taken()), (true, 2048));
 }
@@ -119,14 +119,14 @@ fn a_wrong_block_is_asked_for_again_and_a_wrong_list_from_its_start() {
     let mut store = store(&flash, &image);
     store.work().unwrap();
     store.work().unwrap();
-    let list = Piece { section: Section::List, offset: 0, length: 96 };
+    let list = Piece { part: Part::List, offset: 0, length: 96 };
     assert_eq!(store.next(), Next::Piece(list));
-    assert_eq!(store.take(Section::List, 0, &[7; 96]), Err(StoreError::Wrong(Section::List)));
+    assert_eq!(store.take(Part::List, 0, &[7; 96]), Err(StoreError::Wrong(Part::List)));
     assert_eq!(store.next(), Next::Work);
     while store.taken() < 3 * PIECE_BYTES {
         step(&mut store, &image).unwrap();
     }
-    assert_eq!(store.take(Section::Image, 6144, &[7; 2048]), Err(StoreError::Wrong(Section::Image)));
+    assert_eq!(store.take(Part::Image, 6144, &[7; 2048]), Err(StoreError::Wrong(Part::Image)));
     // The list is read again first. If it is what changed, it comes again too.
     flash.borrow_mut().rot(SLOT_BYTES - SECTOR_BYTES + 40);
     store.work().unwrap();
@@ -139,7 +139,7 @@ fn a_wrong_block_is_asked_for_again_and_a_wrong_list_from_its_start() {
 fn an_image_whose_hash_is_not_the_manifests_is_never_whole() {
     let (flash, image) = (blank(1), Image::new(1, 9000));
     let release = Release { image: Digest([7; 32]), ..image.release() };
-    let mut store = Store::new(Part::new(&flash, 0, SLOT_BYTES), Slot::Ota1, release).unwrap();
+    let mut store = Store::new(FlashPart::new(&flash, 0, SLOT_BYTES), Slot::Ota1, release).unwrap();
     assert_eq!(fetch(&mut store, &image), Err(StoreError::WrongImage));
     assert_eq!((store.next(), store.taken()), (Next::Work, 0));
     assert_eq!(store.into_whole(), None);
@@ -154,7 +154,7 @@ fn a_restart_goes_on_at_the_last_mark_and_an_image_that_is_there_is_hashed_alone
     }
     let mut second = store(&flash, &image);
     second.work().unwrap();
-    assert_eq!(second.next(), Next::Piece(Piece { section: Section::Image, offset: 8 * 4096, length: 2048 }));
+    assert_eq!(second.next(), Next::Piece(Piece { part: Part::Image, offset: 8 * 4096, length: 2048 }));
     fetch(&mut second, &image).unwrap();
 
     let erases = flash.borrow().erases;

@@ -3,16 +3,16 @@
 use core::{cell::RefCell, ops::Range};
 use std::{vec, vec::Vec};
 
-use gatepost_link::{Digest, seal::SealSecret};
+use gatepost_link::{Digest, frame, seal::SealSecret, update::image_id};
 use sha2::{Digest as _, Sha256};
 
 use super::super::{
-    Next, Parts, Release, Section, Slot, Start, Store, StoreError, Whole,
+    Next, Parts, Release, Slot, Start, Store, StoreError, Whole,
     choose::{Loader, choose},
     entry::{Entry, State},
     otadata,
     store::BLOCK_BYTES,
-    trial::{ImageStart, Trial},
+    trial::Trial,
 };
 use crate::storage::{
     Counter as _, Keys, Storage as _,
@@ -172,7 +172,7 @@ impl Device {
         assert_eq!(storage.reserve(), Ok(1));
         if before != Before::Blank {
             device.fetch(running.other(), &Image::new(OLDER, Nature::Good));
-            let image = ImageStart::of(&Image::new(OLD, Nature::Good).release().image);
+            let image = image_id(&Image::new(OLD, Nature::Good).release().image);
             let mut trial = Trial::begin(&mut parts.storage, running, image).unwrap();
             trial.spend(&mut parts.storage).unwrap();
             trial.mark_good(&mut parts.storage).unwrap();
@@ -352,9 +352,9 @@ pub(super) fn fetch(mut store: Store<Flash<'_>>, image: &Image) -> Result<Whole,
         match store.next() {
             Next::Work => store.work()?,
             Next::Piece(piece) => {
-                let from = if piece.section == Section::List { &list } else { &image.bytes };
+                let from = if piece.part == frame::Part::List { &list } else { &image.bytes };
                 let bytes = &from[piece.offset as usize..][..piece.length as usize];
-                store.take(piece.section, piece.offset, bytes)?;
+                store.take(piece.part, piece.offset, bytes)?;
             }
             Next::Whole => return Ok(store.into_whole().expect("it says so")),
         }

@@ -49,7 +49,7 @@ impl Order for Naive {
     fn at_start(mut parts: Parts<Flash<'_>>, _: Slot) -> Result<Start, Failure> {
         match read(&mut parts) {
             Ok(entries) => Ok(match entries[current(&entries)].1.state {
-                State::NEW | State::PENDING => Start::Trial { left: 0 },
+                State::NEW | State::PENDING => Start::Trial { image: [0; 8], left: 0 },
                 _ => Start::Settled,
             }),
             Err(StoreError::Unasked) => Ok(Start::Settled),

@@ -2,9 +2,11 @@
 
 use core::cell::RefCell;
 
+use gatepost_link::update::image_id;
+
 use super::{
     super::{
-        ImageStart, Parts, Slot, Slots, Start, StoreError,
+        Parts, Slot, Slots, Start, StoreError,
         choose::{Loader, in_force},
         entry::{Entry, State},
         otadata,
@@ -36,16 +38,21 @@ fn start(device: &Device, loader: Loader) -> (Slot, Start) {
     (running, slots(device, running).at_start().unwrap())
 }
 
+/// A start of this image on trial.
+fn trial(image: &Image, left: u8) -> Start {
+    Start::Trial { image: image_id(&image.release().image), left }
+}
+
 #[test]
 fn without_rollback_in_the_loader_an_image_has_three_starts() {
     let (device, image) = switched(Nature::Hangs);
     for left in [2, 1, 0] {
-        assert_eq!(start(&device, Loader::Plain), (Slot::Ota1, Start::Trial { left }));
+        assert_eq!(start(&device, Loader::Plain), (Slot::Ota1, trial(&image, left)));
     }
     assert_eq!(start(&device, Loader::Plain), (Slot::Ota1, Start::Restart));
     let digest = image.release().image;
     for _ in 0..3 {
-        assert_eq!(start(&device, Loader::Plain), (Slot::Ota0, Start::WentBack(ImageStart::of(&digest))));
+        assert_eq!(start(&device, Loader::Plain), (Slot::Ota0, Start::WentBack(image_id(&digest))));
     }
     assert_eq!(slots(&device, Slot::Ota0).went_back(&digest), Ok(true));
     let other = Image::new(OLD, Nature::Good).release().image;
@@ -55,8 +62,8 @@ fn without_rollback_in_the_loader_an_image_has_three_starts() {
 #[test]
 fn with_rollback_in_the_loader_it_has_one() {
     let (device, image) = switched(Nature::Hangs);
-    assert_eq!(start(&device, Loader::Rollback), (Slot::Ota1, Start::Trial { left: 2 }));
-    let back = Start::WentBack(ImageStart::of(&image.release().image));
+    assert_eq!(start(&device, Loader::Rollback), (Slot::Ota1, trial(&image, 2)));
+    let back = Start::WentBack(image_id(&image.release().image));
     assert_eq!(start(&device, Loader::Rollback), (Slot::Ota0, back));
 }
 
@@ -64,7 +71,7 @@ fn with_rollback_in_the_loader_it_has_one() {
 fn a_confirmed_image_is_started_for_ever_by_both_loaders() {
     for loader in [Loader::Plain, Loader::Rollback] {
         let (device, image) = switched(Nature::Good);
-        assert_eq!(start(&device, loader), (Slot::Ota1, Start::Trial { left: 2 }));
+        assert_eq!(start(&device, loader), (Slot::Ota1, trial(&image, 2)));
         let mut running = slots(&device, Slot::Ota1);
         running.confirm().unwrap();
         running.confirm().unwrap();
@@ -81,7 +88,7 @@ fn an_image_that_knows_that_it_failed_goes_back_at_once() {
     let (device, image) = switched(Nature::Panics);
     start(&device, Loader::Plain);
     assert_eq!(slots(&device, Slot::Ota1).go_back(), Ok(true));
-    let back = Start::WentBack(ImageStart::of(&image.release().image));
+    let back = Start::WentBack(image_id(&image.release().image));
     assert_eq!(start(&device, Loader::Plain), (Slot::Ota0, back));
 }
 
@@ -109,7 +116,7 @@ fn an_image_that_the_loader_does_not_start_is_not_tried_again() {
         let (device, image) = switched(Nature::Refused);
         let digest = image.release().image;
         for _ in 0..3 {
-            assert_eq!(start(&device, loader), (Slot::Ota0, Start::WentBack(ImageStart::of(&digest))));
+            assert_eq!(start(&device, loader), (Slot::Ota0, Start::WentBack(image_id(&digest))));
         }
         assert_eq!(slots(&device, Slot::Ota0).went_back(&digest), Ok(true));
     }
@@ -127,14 +134,14 @@ fn a_switch_that_was_cut_before_its_entry_counts_for_nothing() {
 
 #[test]
 fn without_a_way_back_the_trial_goes_on() {
-    let (device, _) = switched(Nature::Hangs);
+    let (device, image) = switched(Nature::Hangs);
     // The old image does not verify any more.
     device.flash.borrow_mut().rot(2 * SECTOR_BYTES + 100);
-    for expected in [2, 1, 0].map(|left| Start::Trial { left }) {
+    for expected in [2, 1, 0].map(|left| trial(&image, left)) {
         assert_eq!(start(&device, Loader::Plain), (Slot::Ota1, expected));
     }
     assert_eq!(start(&device, Loader::Plain), (Slot::Ota1, Start::Restart));
-    assert_eq!(start(&device, Loader::Plain), (Slot::Ota1, Start::Trial { left: 0 }));
+    assert_eq!(start(&device, Loader::Plain), (Slot::Ota1, trial(&image, 0)));
 }
 
 #[test]
@@ -153,7 +160,7 @@ fn a_good_image_that_decayed_may_be_taken_again() {
     while store.work() == Ok(()) && store.taken() > 0 {}
     let whole = fetch(store, &image).unwrap();
     running.switch(whole).unwrap();
-    assert_eq!(start(&device, Loader::Plain), (Slot::Ota1, Start::Trial { left: 2 }));
+    assert_eq!(start(&device, Loader::Plain), (Slot::Ota1, trial(&image, 2)));
 }
 
 #[test]
