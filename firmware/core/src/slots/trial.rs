@@ -165,6 +165,21 @@ mod tests {
     }
 
     #[test]
+    fn a_start_whose_line_reads_as_unspent_later_is_spent_first() {
+        let mut flash = blank(1);
+        let mut trial = Trial::begin(&mut flash, Slot::Ota1, NEW).unwrap();
+        trial.spend(&mut flash).unwrap();
+        trial.spend(&mut flash).unwrap();
+        flash.bytes[8 * SECTOR_BYTES as usize + BYTES_PER_LINE..][..LINE_BYTES].fill(0xff);
+        for left in [1, 0] {
+            let mut trial = Trial::load(&mut flash).unwrap().expect("a record");
+            assert_eq!(trial.left(), left + 1);
+            trial.spend(&mut flash).unwrap();
+            assert_eq!(Trial::load(&mut flash).unwrap().map(|trial| trial.left()), Some(left));
+        }
+    }
+
+    #[test]
     fn a_cut_leaves_the_last_trial_or_the_next_and_no_start_is_gained() {
         // An erase and the first line; a start; the mark.
         const STEPS: usize = 16 + 32 + 16 + 16;

@@ -32,8 +32,9 @@ const SLOT_BYTES: u32 = 4 * SECTOR_BYTES;
 const IMAGES_AT: u32 = 2 * SECTOR_BYTES;
 const STORAGE_AT: u32 = IMAGES_AT + 2 * SLOT_BYTES;
 const FLASH_BYTES: u32 = STORAGE_AT + 16 * SECTOR_BYTES;
-/// The sectors of the storage in which trials are recorded.
-const TRIAL_BYTES: Range<usize> = 8 * SECTOR_BYTES as usize..10 * SECTOR_BYTES as usize;
+/// The sectors in which trials are recorded.
+pub(super) const TRIALS: Range<usize> =
+    (STORAGE_AT + 8 * SECTOR_BYTES) as usize..(STORAGE_AT + 10 * SECTOR_BYTES) as usize;
 /// More than a life without cuts ever needs.
 const STARTS: usize = 16;
 
@@ -325,9 +326,7 @@ impl Device {
     /// Whether the storage is as it was, but for the record of trials.
     fn storage_is(&self, before: &[u8]) -> bool {
         let flash = self.flash.borrow();
-        let start = STORAGE_AT as usize;
-        let (trial, end) = (start + TRIAL_BYTES.start..start + TRIAL_BYTES.end, FLASH_BYTES as usize);
-        [start..trial.start, trial.end..end]
+        [STORAGE_AT as usize..TRIALS.start, TRIALS.end..FLASH_BYTES as usize]
             .into_iter()
             .all(|range| flash.bytes[range.clone()] == before[range.clone()] && !flash.floats(range))
     }

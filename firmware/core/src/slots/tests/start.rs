@@ -11,7 +11,7 @@ use super::{
         entry::{Entry, State},
         otadata,
     },
-    device::{Before, Device, Flash, Image, NEW, Nature, OLD, fetch},
+    device::{Before, Device, Flash, Image, NEW, Nature, OLD, TRIALS, fetch},
 };
 use crate::storage::flash::{
     FlashError, SECTOR_BYTES,
@@ -84,6 +84,27 @@ fn a_confirmed_image_is_started_for_ever_by_both_loaders() {
 }
 
 #[test]
+fn a_confirmation_during_a_power_cut_is_made_firm_once_it_is_read() {
+    let (device, _) = switched(Nature::Good);
+    start(&device, Loader::Plain);
+    // The last byte of line 4 of the first record is zero, but not for sure.
+    let line = TRIALS.start + 4 * 32;
+    device.flash.borrow_mut().bytes[line..line + 16].fill(0);
+    device.flash.borrow_mut().set_floating(line + 15, 0x04);
+    let mut read = 0;
+    for seed in 0..32 {
+        let device = device.again(seed);
+        match start(&device, Loader::Plain) {
+            (Slot::Ota1, Start::Settled) => assert!(!device.flash.borrow().floats(TRIALS)),
+            (Slot::Ota1, Start::Trial { left: 1, .. }) => continue,
+            other => panic!("{other:?}"),
+        }
+        read += 1;
+    }
+    assert!(0 < read && read < 32, "{read}");
+}
+
+#[test]
 fn an_image_that_knows_that_it_failed_goes_back_at_once() {
     let (device, image) = switched(Nature::Panics);
     start(&device, Loader::Plain);
@@ -108,6 +129,19 @@ fn on_trial_the_way_back_is_not_overwritten() {
     assert_eq!(running.store(image.release()).unwrap_err(), StoreError::OnTrial);
     running.confirm().unwrap();
     running.store(image.release()).unwrap();
+}
+
+#[test]
+fn nothing_is_taken_into_a_slot_that_an_entry_leads_to() {
+    let (device, image) = (Device::new(Before::Used), Image::new(NEW, Nature::Good));
+    device.set_entry(0, 9, State::VALID);
+    slots(&device, Slot::Ota1).store(image.release()).unwrap();
+    assert!(otadata::is_settled(&mut device.parts().otadata, Slot::Ota1).unwrap());
+
+    device.set_entry(0, 99, State::VALID);
+    device.flash.borrow_mut().broken = Some(Breakage::Silent);
+    let error = slots(&device, Slot::Ota1).store(image.release()).unwrap_err();
+    assert_eq!(error, StoreError::Flash(FlashError::NotStored));
 }
 
 #[test]
