@@ -1,13 +1,14 @@
 //! The change of the companion's firmware: an image into the slot that is not running, a trial of it, and the way back.
 //!
 //! The promise: a power cut at any instruction leaves a device that starts, and an image that was not confirmed is started
-//! three times at most.
+//! three times at most, unless nothing else on the device starts.
 //!
 //! Why the application counts starts itself: the loader that espflash 4.7 writes (ESP-IDF v6.1-829) was built without
 //! rollback, so it starts a new image for ever; a loader cannot be replaced over the air; and `esp_hal::init` disables the
 //! RTC watchdog that the loader left running. With a loader that does have rollback the same code keeps the same promise.
 //! What this leaves open: an image that hangs before the first statement of its `main` is never counted. A release is
-//! started in an emulator before it is signed.
+//! started in an emulator before it is signed. And a trial goes on with whatever lies in its slot: who writes an image over
+//! the cable while one is under way erases `otadata` and the record as well.
 //!
 //! How, from the first piece to the last word:
 //!
@@ -93,8 +94,8 @@ impl<F: NorFlash + Clone> Slots<F> {
     ///
     /// # Errors
     ///
-    /// The flash failed: go on as after [`Start::Settled`], and show it. An image on trial has then tried both to count the
-    /// start and to go back.
+    /// The flash failed: go on as after [`Start::Settled`], and show it. If the record could be read at all, an image on trial
+    /// has then tried both to count the start and to go back.
     pub fn at_start(&mut self) -> Result<Start, FlashError<F::Error>> {
         let mut trial = self.trial()?;
         if let Some(trial) = &mut trial {
