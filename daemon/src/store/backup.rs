@@ -184,11 +184,24 @@ pub(super) fn before_migration(
     directory: &Path,
     schema: u32,
 ) -> Result<PathBuf, BackupError> {
-    let path = keep_copy(source, directory, &format!("{SCHEMA}{schema}"), || Ok(()))?;
-    for old in list(directory).iter().filter(|copy| copy.schema.is_some() && copy.path != path) {
-        drop_copy(old)?;
-    }
+    let path = keep_unmigrated(source, directory, schema)?;
+    only_from_before_migration(directory, &path)?;
     Ok(path)
+}
+
+/// Copies a database of this schema before its tables are changed.
+pub(super) fn keep_unmigrated(
+    source: &Connection,
+    directory: &Path,
+    schema: u32,
+) -> Result<PathBuf, BackupError> {
+    keep_copy(source, directory, &format!("{SCHEMA}{schema}"), || Ok(()))
+}
+
+/// Lets go of every copy from before a migration but this one.
+pub(super) fn only_from_before_migration(directory: &Path, kept: &Path) -> Result<(), BackupError> {
+    let all = list(directory);
+    all.iter().filter(|copy| copy.schema.is_some() && copy.path != kept).try_for_each(drop_copy)
 }
 
 fn drop_copy(copy: &Copy) -> Result<(), BackupError> {
@@ -205,10 +218,12 @@ fn keep_copy(
     let backups = folder(directory);
     let failed = |error| BackupError::File(backups.clone(), error);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&backups).map_err(failed)?;
-    let size = fs::metadata(directory.join("gatepost.db")).map_err(failed)?.len();
+    let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    let size: i64 = source.query_row(sql, [], |row| row.get(0))?;
+    let size = u64::try_from(size).unwrap_or(u64::MAX);
     let free = space::free(directory).unwrap_or(u64::MAX);
     if free < size.saturating_add(MIN_LEFT_BYTES) {
-        return Err(BackupError::NoRoom(size + MIN_LEFT_BYTES, free));
+        return Err(BackupError::NoRoom(size.saturating_add(MIN_LEFT_BYTES), free));
     }
     let name = format!("{NAME}{}{kind}.db", jiff::Timestamp::now().strftime(TIME));
     let (path, beside) = (backups.join(name), backups.join("gatepost.new"));

@@ -18,13 +18,20 @@ pub enum StoreError {
     Sqlite(#[from] rusqlite::Error),
     /// Written by a newer Gatepost.
     #[error(
-        "the database has schema version {found}, this gatepost knows up to {known}: run the newer one again"
+        "the database has schema version {found}, which a gatepost of schema version {oldest} or newer can use; this one has \
+         {known}. {}", way_out(.by.as_deref(), .copy.as_deref())
     )]
     Newer {
         /// The file's version.
         found: u32,
-        /// The newest that this program knows.
+        /// The version of this program.
         known: u32,
+        /// The oldest version whose program can use it.
+        oldest: u32,
+        /// The program that wrote it.
+        by: Option<String>,
+        /// The newest copy that this program can use.
+        copy: Option<PathBuf>,
     },
     /// It is not whole.
     #[error(
@@ -50,6 +57,21 @@ pub enum StoreError {
     /// The writer is gone; the hub is stopping.
     #[error("the store is closed")]
     Closed,
+}
+
+fn way_out(by: Option<&str>, copy: Option<&Path>) -> String {
+    let newer = match by {
+        Some(by) => format!("Run gatepost {by} or newer again, which changed the tables"),
+        None => "Run the newer gatepost again, which changed the tables".into(),
+    };
+    match copy {
+        Some(copy) => format!(
+            "{newer}; or go back to the copy from before that: gatepost restore {} (what happened since is not in it, and \
+             what was under way in it is then unknown)",
+            copy.display()
+        ),
+        None => format!("{newer}: there is no copy in backups that this one can use"),
+    }
 }
 
 fn remedy(path: &Path, newest: Option<&Path>) -> String {

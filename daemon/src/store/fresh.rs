@@ -7,17 +7,17 @@ use std::{fs, path::Path};
 
 use rusqlite::Connection;
 
-use super::{LockError, StoreError, alone, private_file, restore, schema};
+use super::{LockError, StoreError, alone, private_file, restore, schema::Schema};
 
 /// Makes the database of a directory that has none.
-pub(super) fn create(directory: &Path) -> Result<(), StoreError> {
+pub(super) fn create(directory: &Path, schema: Schema) -> Result<(), StoreError> {
     let failed = |error| StoreError::Lock(LockError::Directory(directory.into(), error));
     let beside = directory.join("gatepost.db.new");
     alone::clear(&beside).and_then(|()| private_file::create(&beside)).map_err(failed)?;
     let mut database = Connection::open(&beside)?;
     // Only a new database takes this; it lets go of room step by step.
     database.pragma_update(None, "auto_vacuum", "incremental")?;
-    schema::migrate(&mut database)?;
+    schema.migrate(&mut database)?;
     alone::seal(database, &beside)?;
     // Of a database that is not there, and SQLite would take it for this one's.
     if let Some(away) = restore::set_aside(directory).map_err(failed)? {

@@ -8,7 +8,7 @@
 //!
 //! [`fresh`] makes a new database, whole or not at all; [`space`] watches over the room on the disk, [`backup`] copies the
 //! database and [`restore`] puts a copy back, [`epoch`] knows an old copy for one, [`anchor`] keeps the time. [`schema`] holds
-//! the tables. What the rows mean is known by the modules that own them.
+//! the tables, and says which databases of other versions can be used. What the rows mean is known by the modules that own them.
 
 mod alone;
 mod anchor;
@@ -40,7 +40,10 @@ pub use crate::clock::now_ms;
 use crate::clock::{Clock, Facts};
 pub use error::StoreError;
 pub use lock::{DirectoryLock, LockError};
+pub(crate) use schema::Schema;
+pub use schema::{Newer, newer};
 pub use space::{Room, Space};
+use schema::Standing;
 use writer::Job;
 
 /// Up to this size the whole file is read at every start; a longer one is checked with its daily backup.
@@ -78,6 +81,11 @@ struct Inner {
 impl Store {
     /// Locks `directory`, opens the database in it and brings its schema up to date.
     pub fn open(directory: &Path) -> Result<Self, StoreError> {
+        Self::open_as(directory, Schema::OWN)
+    }
+
+    /// The same as a program with this schema would.
+    pub(crate) fn open_as(directory: &Path, schema: Schema) -> Result<Self, StoreError> {
         let lock = DirectoryLock::take(directory)?;
         let space = Arc::new(Space::new(directory));
         let path = directory.join("gatepost.db");
@@ -90,9 +98,9 @@ impl Store {
                 let what = "it is missing or empty, though this directory had one".into();
                 return Err(StoreError::Damaged { path, what, newest: backup::newest(directory) });
             }
-            fresh::create(directory)?;
+            fresh::create(directory, schema)?;
         }
-        let opened = connect(&path, directory, size()).map_err(|error| error.explained(directory));
+        let opened = connect(&path, directory, size(), schema).map_err(|error| error.explained(directory));
         let (mut writer, [reader, quick], clock) = opened?;
         let watched = Arc::clone(&space);
         let commits = Arc::<AtomicU64>::default();
@@ -250,6 +258,7 @@ fn connect(
     path: &Path,
     directory: &Path,
     size: u64,
+    schema: Schema,
 ) -> Result<(Connection, [Connection; 2], Clock), StoreError> {
     // First the one that may write: what a process left half done when it was killed is undone by whoever opens first,
     // and who only reads cannot.
@@ -262,8 +271,7 @@ fn connect(
         let newest = backup::newest(directory);
         return Err(StoreError::Damaged { path: path.into(), what, newest });
     }
-    let found = schema::version(&writer)?;
-    schema::refuse_newer(found)?;
+    let standing = schema.judge(&writer, directory)?;
     // Only an empty database takes this.
     writer.pragma_update(None, "auto_vacuum", "incremental")?;
     writer.pragma_update(None, "journal_mode", "wal")?;
@@ -273,12 +281,16 @@ fn connect(
     writer.pragma_update(None, "journal_size_limit", 8 * 1024 * 1024)?;
     // What undoes one piece of work alone need not outlive anything.
     writer.pragma_update(None, "temp_store", "memory")?;
-    if schema::is_old(found) {
-        let kept = backup::before_migration(&writer, directory, found)
-            .map_err(|error| StoreError::Uncopied(Box::new(error)))?;
-        tracing::info!(path = %kept.display(), schema = found, "copied the database before its tables change");
+    match standing {
+        Standing::Older(found @ 1..) => {
+            let kept = backup::before_migration(&writer, directory, found)
+                .map_err(|error| StoreError::Uncopied(Box::new(error)))?;
+            tracing::info!(path = %kept.display(), schema = found, "copied the database before its tables change");
+        }
+        Standing::Newer(newer) => tracing::warn!("{newer}"),
+        Standing::Older(0) | Standing::Same => {}
     }
-    schema::migrate(&mut writer)?;
+    schema.migrate(&mut writer)?;
     writer.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, false)?;
     let reader = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let quick = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;

@@ -19,7 +19,8 @@ use rusqlite::{Connection, OpenFlags, Transaction};
 use super::{
     DirectoryLock, alone,
     backup::{self, BackupError},
-    epoch, private_file, schema,
+    epoch, private_file,
+    schema::{self, Schema, Standing},
 };
 
 /// A copy that is whole, and is to be the database.
@@ -38,13 +39,23 @@ pub fn restore<E: From<BackupError>>(
     copy: &Path,
     amend: impl FnOnce(&Transaction<'_>, Option<&Connection>) -> Result<(), E>,
 ) -> Result<Option<PathBuf>, E> {
+    restore_as(Schema::OWN, directory, copy, amend)
+}
+
+/// The same as a program with this schema would.
+fn restore_as<E: From<BackupError>>(
+    schema: Schema,
+    directory: &Path,
+    copy: &Path,
+    amend: impl FnOnce(&Transaction<'_>, Option<&Connection>) -> Result<(), E>,
+) -> Result<Option<PathBuf>, E> {
     let _lock = DirectoryLock::take(directory).map_err(BackupError::from)?;
     let failed = |error| BackupError::File(directory.into(), error);
     finish(directory).map_err(failed)?;
     // One that is lost cannot be opened; one that is damaged fails when it is read.
     let replaced = open(&directory.join("gatepost.db")).ok();
     let beside = directory.join("gatepost.db.new");
-    let mut database = prepared(directory, copy, &beside, replaced.as_ref())?;
+    let Prepared { mut database, kept } = prepared(schema, directory, copy, &beside, replaced.as_ref())?;
     let sql = |error: rusqlite::Error| BackupError::from(error);
     let tx = database.transaction().map_err(sql)?;
     amend(&tx, replaced.as_ref())?;
@@ -54,35 +65,74 @@ pub fn restore<E: From<BackupError>>(
     let swapped = fs::rename(&beside, directory.join(READY))
         .and_then(|()| private_file::sync(directory))
         .and_then(|()| finish(directory));
-    Ok(swapped.map_err(failed)?)
+    let replaced = swapped.map_err(failed)?;
+    if let Some(kept) = kept {
+        backup::only_from_before_migration(directory, &kept)?;
+    }
+    Ok(replaced)
 }
 
-/// Makes the copy ready `beside` the database: whole, of this program's schema, and known for a copy.
+/// What is to be the database.
+struct Prepared {
+    database: Connection,
+    /// A new copy from before its migration.
+    kept: Option<PathBuf>,
+}
+
+/// Makes the copy ready `beside` the database: whole, of this program's schema or a newer one that it can use, and known for a
+/// copy.
 fn prepared(
+    schema: Schema,
     directory: &Path,
     copy: &Path,
     beside: &Path,
     replaced: Option<&Connection>,
-) -> Result<Connection, BackupError> {
+) -> Result<Prepared, BackupError> {
     let failed = |error| BackupError::File(directory.into(), error);
     alone::clear(beside).map_err(failed)?;
     private_file::create(beside).map_err(failed)?;
     let damaged = |error: &dyn std::fmt::Display| BackupError::Damaged(copy.into(), error.to_string());
     // By SQLite, because what is in a log beside it belongs to it.
     let source = open(copy).map_err(|error| damaged(&error))?;
-    schema::refuse_newer(schema::version(&source).map_err(|error| damaged(&error))?)?;
+    schema::version(&source).map_err(|error| damaged(&error))?;
+    let standing = schema.judge(&source, directory)?;
     backup::copy_to(&source, beside, || Ok(())).map_err(|error| damaged(&error))?;
     // By a connection of its own: one that has checked holds on to the database.
     let fault = open(beside).and_then(|db| fault_in(&db)).map_err(|error| damaged(&error))?;
     fault.map_or(Ok(()), |fault| Err(damaged(&fault)))?;
+    let kept = match standing {
+        Standing::Older(found @ 1..) => keep_unmigrated(&source, directory, copy, found),
+        _ => None,
+    };
     let mut database = Connection::open(beside)?;
-    schema::migrate(&mut database)?;
+    schema.migrate(&mut database)?;
     // A database that is gone, damaged or from before there were epochs has none.
     let own = replaced.and_then(|db| epoch::own(db).ok());
     let known = [epoch::recorded(directory)?.unwrap_or(0), own.unwrap_or(0)];
     let next = known.into_iter().fold(epoch::own(&database)?, i64::max) + 1;
     database.execute("UPDATE hub SET epoch = ?, restored = 1", [next])?;
-    Ok(database)
+    Ok(Prepared { database, kept })
+}
+
+/// Keeps a copy that is migrated as a copy from before a migration, unless it is one that stays: a daily one goes with its time,
+/// and with it went the way back to the program before.
+fn keep_unmigrated(source: &Connection, directory: &Path, copy: &Path, schema: u32) -> Option<PathBuf> {
+    let stays = |kept: &backup::Copy| kept.schema.is_some() && same_file(&kept.path, copy);
+    if backup::list(directory).iter().any(stays) {
+        return None;
+    }
+    match backup::keep_unmigrated(source, directory, schema) {
+        Ok(kept) => Some(kept),
+        Err(error) => {
+            // What is restored lies where it lay, so this is no reason to stay without a database.
+            tracing::warn!(%error, copy = %copy.display(), "no copy is kept from before the migration: keep this one");
+            None
+        }
+    }
+}
+
+fn same_file(one: &Path, other: &Path) -> bool {
+    matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
 /// Goes on with a restore that was stopped half-way; returns where the files are that were replaced, if there were any.
@@ -153,7 +203,17 @@ pub(crate) fn fault_in(db: &Connection) -> rusqlite::Result<Option<String>> {
 /// Restores a copy that nothing is carried over to.
 #[cfg(test)]
 pub(crate) fn as_it_is(directory: &Path, copy: &Path) -> Result<Option<PathBuf>, BackupError> {
-    restore(directory, copy, |_, _| Ok(()))
+    as_it_is_by(Schema::OWN, directory, copy)
+}
+
+/// The same as a program with this schema would.
+#[cfg(test)]
+pub(crate) fn as_it_is_by(
+    schema: Schema,
+    directory: &Path,
+    copy: &Path,
+) -> Result<Option<PathBuf>, BackupError> {
+    restore_as(schema, directory, copy, |_, _| Ok(()))
 }
 
 #[cfg(test)]

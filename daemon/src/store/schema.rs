@@ -1,13 +1,27 @@
 //! The tables, and how an older database becomes a current one.
 //!
 //! `user_version` counts the migrations that a file has seen. A newer program runs those that are missing, in one
-//! transaction; an older program refuses a newer file, because it would not know what it must keep.
+//! transaction. An older one that is put back after an update uses the file as it is ([`compatibility`]). For that, every
+//! migration after the line (`LINE`) keeps these rules, and the tests hold it to the first:
+//!
+//! - It only adds: tables, columns that may be null or have a default, indexes that are not unique. Nothing is dropped, renamed
+//!   or rewritten. No new table or column keeps an old row from being deleted, and nothing new fires when one is written.
+//! - No stored word changes its meaning, and none is new where the program before must know all of them, as in `messages.state`.
+//!   Events of the audit may be new: they are read past.
+//! - The default of a new column is true of every row that the program before writes.
+//! - A new column of `messages` or `parts` is not in the hashes that the program before compares ([`crate::outbox::digest`]),
+//!   but in one of a name of its own: else `gatepost audit verify` of that program names rows that nobody has altered.
+//!
+//! A migration that cannot keep them stands in [`BREAKING`]. Then programs from before it refuse the database.
 //!
 //! Times are milliseconds since 1970. Ids that people or programs see are text; hashes and keys are blobs.
 
+mod compatibility;
+
 use rusqlite::Connection;
 
-use super::StoreError;
+pub use compatibility::{Newer, newer};
+pub(crate) use compatibility::{Schema, Standing};
 
 const MIGRATIONS: &[&str] = &["
 -- Who may speak to the hub. Only the hash of a token is kept.
@@ -644,44 +658,30 @@ CREATE TABLE performed (
 ) STRICT;
 -- How often agents have handed on what began the turn: none, where no agent did.
 ALTER TABLE turns ADD COLUMN hops INTEGER NOT NULL DEFAULT 0;
+","
+-- The oldest schema whose program can use this database, and the program that changed its tables last.
+ALTER TABLE hub ADD COLUMN oldest_schema INTEGER;
+ALTER TABLE hub ADD COLUMN changed_by TEXT;
 "];
+
+/// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].
+#[cfg(test)]
+const LINE: usize = 27;
+
+/// The schema of the release before this program's, to which a hub may be put back; 27 until there is a release. At each
+/// release it becomes the schema of that release.
+const RELEASED: u32 = 27;
+
+/// The migrations that change what is stored, by their numbers, beginning with 1: no program from before one of them can use a
+/// database from after it.
+const BREAKING: &[u32] = &[27];
 
 /// How many migrations a database has seen.
 pub(super) fn version(db: &Connection) -> rusqlite::Result<u32> {
     db.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// A newer program's database holds what this one would not know to keep.
-pub(super) fn refuse_newer(found: u32) -> Result<(), StoreError> {
-    let known = u32::try_from(MIGRATIONS.len()).expect("a handful of migrations");
-    match found > known {
-        true => Err(StoreError::Newer { found, known }),
-        false => Ok(()),
-    }
-}
-
-/// Whether there is something in it that a migration would change.
-pub(super) fn is_old(found: u32) -> bool {
-    (1..MIGRATIONS.len()).contains(&(found as usize))
-}
-
-/// Brings the database to the newest version.
-pub(super) fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
-    let found = version(connection)?;
-    refuse_newer(found)?;
-    let missing = &MIGRATIONS[found as usize..];
-    if missing.is_empty() {
-        return Ok(());
-    }
-    let transaction = connection.transaction()?;
-    for migration in missing {
-        transaction.execute_batch(migration)?;
-    }
-    let newest = u32::try_from(MIGRATIONS.len()).expect("a handful of migrations");
-    transaction.pragma_update(None, "user_version", newest)?;
-    transaction.commit()?;
-    Ok(())
-}
-
+#[cfg(test)]
+mod additive;
 #[cfg(test)]
 mod tests;

@@ -201,6 +201,6 @@ async fn a_new_database_that_was_not_finished_is_begun_anew_and_is_no_copy() {
 #[tokio::test]
 async fn a_database_whose_epoch_was_never_recorded_beside_it_is_new_before_its_first_life() {
     let directory = tempfile::tempdir().unwrap();
-    fresh::create(directory.path()).unwrap();
+    fresh::create(directory.path(), Schema::OWN).unwrap();
     assert_eq!(look(&Store::open(directory.path()).unwrap()).await, (0, false));
 }

@@ -30,7 +30,7 @@ fn requests_and_their_votes_are_kept_when_one_request_may_be_about_several_messa
     };
     let counted = cards(&db);
 
-    migrate(&mut db).unwrap();
+    Schema::OWN.migrate(&mut db).unwrap();
     let kept = "SELECT count(*) FROM approvals JOIN votes USING (request)
         WHERE message = 1 AND document = x'd1' AND quorum = 2 AND card_at = 5 AND votes.signature IN (x'51', x'52')";
     let count = |db: &Connection, sql: &str| db.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap();
@@ -64,7 +64,7 @@ fn a_pause_of_before_its_platform_was_kept_with_it_goes_on_holding() {
     )
     .unwrap();
 
-    migrate(&mut db).unwrap();
+    Schema::OWN.migrate(&mut db).unwrap();
     let pauses = crate::outbox::pauses::Pauses::read(&db).unwrap();
     for who in [None, Some(crate::channels::fingerprint::Fingerprint([1; 32]))] {
         assert_eq!(pauses.of_account("c", "home", who).map(|pause| pause.until), Some(until), "{who:?}");
