@@ -22,6 +22,7 @@ use crate::{
     outbox,
     printing::{print_note, print_result},
     random::to_hex,
+    store::{self, StoreError},
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -76,6 +77,7 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
         }
     };
     let db = open(&database)?;
+    warn_of_newer(&db, &database);
     let report = verify(&db, &key, kept).map_err(Failed::refused)?;
     let proof = prove(&db, PublicKey(key), report.purged_to).map_err(Failed::refused)?;
     let stored = outbox::verify::verify(&db, report.purged_to).map_err(Failed::refused)?;
@@ -130,6 +132,18 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
         }
         false => Err(Failed::Refused("the audit is not what was written".into())),
     }
+}
+
+/// A later gatepost may hash columns that this one does not know.
+fn warn_of_newer(db: &Connection, database: &Path) {
+    let directory = database.parent().unwrap_or(Path::new("."));
+    let newer = match store::newer(db, directory) {
+        Ok(Some(newer)) => newer.to_string(),
+        Err(error @ StoreError::Newer { .. }) => error.to_string(),
+        // What else is wrong with it, the verification says.
+        _ => return,
+    };
+    print_note!("{newer}. Before you believe a fault that is found here, verify with the newer one");
 }
 
 fn show(config: &Path, message: Option<&str>, limit: u32, as_json: bool) -> Result<(), Failed> {

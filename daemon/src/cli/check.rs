@@ -15,7 +15,7 @@ use crate::{
     hub::{HubError, broker_elsewhere, check_agents, check_wakes, open_accounts, unusable_names, voice},
     outbox::pauses::Pauses,
     printing::{print_note, print_result},
-    store::{Store, StoreError},
+    store::{self, Newer, Store, StoreError},
 };
 
 #[derive(Debug, clap::Args)]
@@ -56,10 +56,17 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     {
         print_note!("warning: {warning}");
     }
+    let database = newer_database(&config);
+    match &database {
+        Ok(newer) => newer.iter().for_each(|newer| print_note!("{newer}")),
+        Err(why) => print_note!("warning: {why}"),
+    }
     if arguments.offline {
         return Ok(());
     }
-    let found = ask_all(&config, &accounts, broker.as_ref()).await;
+    let mut found = ask_all(&config, &accounts, broker.as_ref()).await;
+    found
+        .extend(database.err().map(|why| Found::missing("hub.data_dir", config.hub.data_dir.display(), why)));
     if arguments.json {
         print_result!("{}", as_json(&found))?;
     } else {
@@ -151,6 +158,17 @@ fn paused(config: &Config) -> Result<Pauses, String> {
     Pauses::read(&db).map_err(|error| error.to_string())
 }
 
+/// The database, if a later gatepost has changed its tables; or why this one cannot use it. Of one that cannot be read at all
+/// the hub's start says why.
+fn newer_database(config: &Config) -> Result<Option<Newer>, StoreError> {
+    let directory = &config.hub.data_dir;
+    let Ok(db) = audit::open(&directory.join("gatepost.db")) else { return Ok(None) };
+    match store::newer(&db, directory) {
+        Err(error @ StoreError::Newer { .. }) => Err(error),
+        found => Ok(found.unwrap_or_default()),
+    }
+}
+
 /// What is ready, as whom; or is not, and why.
 struct Found {
     channel: String,
@@ -158,6 +176,13 @@ struct Found {
     /// Which way its messages go; a broker has none to choose.
     mode: Option<DeliveryMode>,
     ready: Result<String, String>,
+}
+
+impl Found {
+    /// What this key names is not as the hub needs it.
+    fn missing(key: impl Into<String>, what: impl ToString, why: impl ToString) -> Self {
+        Self { channel: key.into(), account: what.to_string(), mode: None, ready: Err(why.to_string()) }
+    }
 }
 
 /// Asks every platform that has not asked for a pause.

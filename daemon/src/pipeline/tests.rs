@@ -12,6 +12,7 @@ mod identities;
 mod lanes;
 mod operations;
 mod platform;
+mod put_back;
 mod spellings;
 mod uncertain;
 

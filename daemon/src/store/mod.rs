@@ -41,9 +41,9 @@ use crate::clock::{Clock, Facts};
 pub use error::StoreError;
 pub use lock::{DirectoryLock, LockError};
 pub(crate) use schema::Schema;
+use schema::Standing;
 pub use schema::{Newer, newer};
 pub use space::{Room, Space};
-use schema::Standing;
 use writer::Job;
 
 /// Up to this size the whole file is read at every start; a longer one is checked with its daily backup.

@@ -659,8 +659,10 @@ CREATE TABLE performed (
 -- How often agents have handed on what began the turn: none, where no agent did.
 ALTER TABLE turns ADD COLUMN hops INTEGER NOT NULL DEFAULT 0;
 ","
--- The oldest schema whose program can use this database, and the program that changed its tables last.
+-- The oldest schema whose program can use this database as long as it has schema `of_schema`, and the program that changed its
+-- tables last.
 ALTER TABLE hub ADD COLUMN oldest_schema INTEGER;
+ALTER TABLE hub ADD COLUMN of_schema INTEGER;
 ALTER TABLE hub ADD COLUMN changed_by TEXT;
 "];
 

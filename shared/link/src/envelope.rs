@@ -17,6 +17,11 @@ pub const VERSION: u8 = 4;
 /// The oldest version in which a hub still answers, after the hub was updated and before its companions were: it tells them what to do,
 /// offers them no message and takes no approval of theirs. A companion speaks [`VERSION`] alone.
 pub const OLDEST: u8 = 3;
+// A hub is updated before its companions.
+const _: () = assert!(
+    OLDEST < VERSION,
+    "the version before is spoken no more: no hub could be updated before its companions"
+);
 /// The largest payload on the broker, in bytes, with its version byte.
 pub const MAX_FRAME: usize = 4096;
 /// The largest payload that a device sends, in bytes: its frames are few and small, and so are its buffers.
@@ -185,11 +190,18 @@ mod tests {
     #[test]
     fn an_older_version_is_understood_from_who_has_spoken_no_newer_one() {
         let open = Up::Open { noise: &[1; 48] };
-        let mut buffer = [0; MAX_UP];
-        let bytes = encode_as(OLDEST, &open, &mut buffer).unwrap();
-        assert_eq!((bytes[0], decode::<Up<'_>>(bytes, OLDEST)), (OLDEST, Ok(open)));
-        let downgrade = FrameError::Downgrade { found: OLDEST, seen: VERSION };
-        assert_eq!(decode::<Up<'_>>(bytes, VERSION), Err(downgrade));
+        for version in OLDEST..VERSION {
+            let mut buffer = [0; MAX_UP];
+            let bytes = encode_as(version, &open, &mut buffer).unwrap();
+            assert_eq!((bytes[0], decode::<Up<'_>>(bytes, version)), (version, Ok(open)));
+            let downgrade = FrameError::Downgrade { found: version, seen: VERSION };
+            assert_eq!(decode::<Up<'_>>(bytes, VERSION), Err(downgrade));
+        }
+    }
+
+    #[test]
+    fn the_version_before_this_one_is_spoken() {
+        assert_eq!(admit(VERSION - 1, VERSION - 1), Ok(()));
     }
 
     #[test]

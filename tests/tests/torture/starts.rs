@@ -228,6 +228,9 @@ fn a_migration_can_be_killed_at_any_moment_and_keeps_a_copy_from_before_it() -> 
         };
         let db = lives(&mut hub)?;
         ensure!(version(&db)? > database::OLD_SCHEMA && count(&db)? == MORE + 4);
+        // The tables, their version, and which programs can use them are one change.
+        let said: u32 = db.query_row("SELECT of_schema FROM hub", [], |row| row.get(0))?;
+        ensure!(said == version(&db)?, "it says it of schema {said}");
         let copies: Vec<_> = fs::read_dir(hub.data_dir().join("backups"))?
             .map(|file| Ok(file?.path()))
             .filter(|path| path.as_ref().is_ok_and(|path| path.to_string_lossy().contains("-schema")))

@@ -21,20 +21,16 @@ use crate::{
 pub(super) fn missing(config: &Config) -> Vec<Found> {
     let mut found: Vec<Found> = programs(config)
         .into_iter()
-        .filter_map(|(key, program)| Some(not_ready(key, program.display(), unusable(&program)?)))
+        .filter_map(|(key, program)| Some(Found::missing(key, program.display(), unusable(&program)?)))
         .collect();
     if DirectoryLock::is_held(&config.hub.data_dir) {
         print_note!("the hub runs: whether its addresses are free was not asked");
         return found;
     }
     let directory = &config.hub.data_dir;
-    found.extend(unwritable(directory).map(|why| not_ready("hub.data_dir".into(), directory.display(), why)));
+    found.extend(unwritable(directory).map(|why| Found::missing("hub.data_dir", directory.display(), why)));
     found.extend(taken(config));
     found
-}
-
-fn not_ready(key: String, what: impl ToString, why: String) -> Found {
-    Found { channel: key, account: what.to_string(), mode: None, ready: Err(why) }
 }
 
 /// Addresses at which the hub could not listen.
@@ -49,8 +45,7 @@ fn taken(config: &Config) -> Vec<Found> {
             }
             _ => format!("; give {key} an address of this machine, with a port from 1024 on"),
         };
-        let ready = Err(format!("the hub cannot listen there: {error}{mend}"));
-        Some(Found { channel: key.into(), account: address.to_string(), mode: None, ready })
+        Some(Found::missing(key, address, format!("the hub cannot listen there: {error}{mend}")))
     });
     refused.collect()
 }

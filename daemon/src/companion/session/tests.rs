@@ -190,6 +190,16 @@ fn firmware_that_is_too_old_is_offered_a_card_that_says_so_and_no_message() {
 }
 
 #[test]
+fn with_every_version_from_the_oldest_on_there_is_a_session() {
+    for version in OLDEST..=VERSION {
+        let session = Session::new(ENDS, HUB, device(), version);
+        let mut table = Table { session, device: Device::speaking(version), now: Instant::now() };
+        assert_eq!(table.begin(), Ok(Asked::Begun), "version {version}");
+        assert_eq!((table.session.version(), table.session.is_outdated()), (version, version < VERSION));
+    }
+}
+
+#[test]
 fn who_has_spoken_the_present_version_speaks_no_older_one_any_more() {
     let mut table = older();
     table.begin().unwrap();

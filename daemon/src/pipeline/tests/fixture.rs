@@ -23,7 +23,11 @@ impl Fixture {
         two: &Arc<Platform>,
         on: OnUnknown,
     ) -> Self {
-        let outbox = Outbox::new(Store::open(directory).unwrap());
+        Self::over(Store::open(directory).unwrap(), one, two, on).await
+    }
+
+    pub(super) async fn over(store: Store, one: &Arc<Platform>, two: &Arc<Platform>, on: OnUnknown) -> Self {
+        let outbox = Outbox::new(store);
         crate::hub::install_tls_provider();
         let mut accounts = Accounts::default();
         for (channel, platform) in CHANNELS.into_iter().zip([one, two]) {

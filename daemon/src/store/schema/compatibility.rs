@@ -5,9 +5,12 @@
 //! it stopped. How far back that reaches, only the successor knows: when it migrates, it writes down the oldest schema whose
 //! program can still use the database. A database that does not say it can be used by the program one step before.
 
-use std::{fmt, path::Path};
+use std::{
+    fmt,
+    path::{Path, PathBuf},
+};
 
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, types::FromSql};
 
 use super::{BREAKING, MIGRATIONS, RELEASED, version};
 use crate::store::{StoreError, backup};
@@ -86,19 +89,19 @@ impl Schema {
         if oldest <= known {
             return Ok(Standing::Newer(Newer { found, known }));
         }
-        let (by, copy) = (changed_by(db)?, self.usable_copy(directory));
+        let (by, copy) = (changed_by(db, found)?, self.usable_copy(directory));
         Err(StoreError::Newer { found, known, oldest, by, copy })
     }
 
     /// The newest copy that this program can use.
-    fn usable_copy(self, directory: &Path) -> Option<std::path::PathBuf> {
+    fn usable_copy(self, directory: &Path) -> Option<PathBuf> {
         let usable = |path: &Path| -> Result<bool, StoreError> {
             let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
             let found = version(&db)?;
             Ok(found <= self.newest() || oldest_of(&db, found)? <= self.newest())
         };
-        let copies = backup::list(directory).into_iter().rev().map(|copy| copy.path);
-        copies.into_iter().find(|path| usable(path).unwrap_or(false))
+        let mut copies = backup::list(directory).into_iter().rev().map(|copy| copy.path);
+        copies.find(|path| usable(path).unwrap_or(false))
     }
 
     /// Brings the database to this schema; leaves a newer one as it is.
@@ -113,8 +116,8 @@ impl Schema {
             transaction.execute_batch(migration)?;
         }
         if says_oldest(&transaction)? {
-            let said = "UPDATE hub SET oldest_schema = ?, changed_by = ?";
-            transaction.execute(said, (self.oldest(), PROGRAM))?;
+            let said = "UPDATE hub SET oldest_schema = ?, of_schema = ?, changed_by = ?";
+            transaction.execute(said, (self.oldest(), self.newest(), PROGRAM))?;
         }
         transaction.pragma_update(None, "user_version", self.newest())?;
         transaction.commit()?;
@@ -130,29 +133,36 @@ pub fn newer(db: &Connection, directory: &Path) -> Result<Option<Newer>, StoreEr
     })
 }
 
+/// Whether there is room to say it.
 fn says_oldest(db: &Connection) -> rusqlite::Result<bool> {
-    db.column_exists(None, "hub", "oldest_schema")
+    db.column_exists(None, "hub", "of_schema")
+}
+
+/// What the program that changed the tables last says of them, if it was the one that made this schema.
+fn said<T: FromSql>(db: &Connection, found: u32, column: &str) -> rusqlite::Result<Option<T>> {
+    if !says_oldest(db)? {
+        return Ok(None);
+    }
+    let sql = format!("SELECT {column} FROM hub WHERE of_schema = ?");
+    Ok(db.query_row(&sql, [found], |row| row.get(0)).optional()?.flatten())
 }
 
 /// The oldest schema whose program can use this database of schema `found`.
 fn oldest_of(db: &Connection, found: u32) -> rusqlite::Result<u32> {
-    let mut said: Option<i64> = None;
-    if says_oldest(db)? {
-        said = db.query_row("SELECT oldest_schema FROM hub", [], |row| row.get(0)).optional()?.flatten();
-    }
+    let said: Option<i64> = said(db, found, "oldest_schema")?;
     let said = said.and_then(|said| u32::try_from(said).ok());
     Ok(said.unwrap_or(found.saturating_sub(1)).min(found))
 }
 
 /// The program that changed the tables last, if it is named like one.
-fn changed_by(db: &Connection) -> rusqlite::Result<Option<String>> {
-    if !db.column_exists(None, "hub", "changed_by")? {
-        return Ok(None);
-    }
-    let by: Option<String> =
-        db.query_row("SELECT changed_by FROM hub", [], |row| row.get(0)).optional()?.flatten();
+fn changed_by(db: &Connection, found: u32) -> rusqlite::Result<Option<String>> {
+    let by: Option<String> = said(db, found, "changed_by")?;
     let is_version = |by: &String| {
-        by.len() <= MAX_PROGRAM && by.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-+".contains(&byte))
+        by.len() <= MAX_PROGRAM
+            && by.bytes().all(|byte| byte.is_ascii_alphanumeric() || b".-+".contains(&byte))
     };
     Ok(by.filter(is_version))
 }
+
+#[cfg(test)]
+mod tests;
