@@ -8,6 +8,7 @@
 //!   or rewritten. No new table or column keeps an old row from being deleted, and nothing new fires when one is written.
 //! - No stored word changes its meaning, and none is new where the program before must know all of them, as in `messages.state`.
 //!   Events of the audit may be new: they are read past.
+//! - Nothing new restricts what the program before lets through, for that one does not look at it.
 //! - The default of a new column is true of every row that the program before writes.
 //! - A new column of `messages` or `parts` is not in the hashes that the program before compares ([`crate::outbox::digest`]),
 //!   but in one of a name of its own: else `gatepost audit verify` of that program names rows that nobody has altered.
