@@ -14,7 +14,7 @@ pub const MAX_SIGNATURES: usize = 2;
 /// Length of the longest signed manifest.
 pub const MAX_SIGNED_BYTES: usize = MANIFEST_BYTES + 1 + MAX_SIGNATURES * (1 + 64);
 
-/// A manifest that nobody has checked yet, so nothing of it can be read.
+/// A manifest that nobody has checked yet, so nothing of it but its signatures can be read.
 ///
 /// Its bytes: the manifest without its domain, the count of signatures, and for each the number of the release key in the root
 /// (1 byte) and the signature (64 bytes).
@@ -59,6 +59,11 @@ impl Signed {
         }
         let length = writer.length();
         &buffer[..length]
+    }
+
+    /// The signatures, each with the number of its key.
+    pub fn signatures(&self) -> &[(u8, SignatureBytes)] {
+        &self.signatures
     }
 
     /// The manifest, if enough release keys of this root signed it.
