@@ -53,7 +53,7 @@ impl Cost {
             (power(operations / (R * 4))?, 1)
         } else {
             let log_n = power(self.memory / (R * 128))?;
-            (log_n, (operations / 4 >> log_n) / R)
+            (log_n, ((operations / 4) >> log_n) / R)
         };
         if p.checked_mul(1 << log_n)? > MAX_WORK {
             return None;
