@@ -11,7 +11,7 @@ use std::fmt;
 
 use gatepost_link::{
     Digest,
-    decision::SignatureBytes,
+    decision::{PublicKey, SignatureBytes},
     update::{
         BLOCK_BYTES, Manifest, Root, Signed, Version,
         package::{MAGIC, Package, PackageError},
@@ -194,6 +194,17 @@ impl<'a> Release<'a> {
         let (count, roots) = self.chain.to_bytes();
         Ok([MAGIC, &[count], &roots, signed.to_bytes(&mut buffer), &self.list, self.image].concat())
     }
+}
+
+/// The release keys of this root that signed a release.
+pub fn signers(package: &Package<'_>, root: &Root) -> Vec<PublicKey> {
+    let (bytes, keys) = (package.unverified().to_bytes(), root.release().keys());
+    let signed = Signed::from_bytes(package.signed());
+    let signatures = signed.iter().flat_map(|signed| signed.signatures());
+    let signer = signatures.filter_map(|(number, signature)| {
+        keys.get(usize::from(*number)).filter(|key| roots::holds(**key, &bytes, signature))
+    });
+    signer.copied().collect()
 }
 
 /// What a person should know before signing.

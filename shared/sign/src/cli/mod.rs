@@ -70,6 +70,9 @@ impl Signing {
     /// Shows what is signed, opens the key, and asks.
     fn secret(&self, what: &str) -> Result<Secret> {
         terminal::say(what)?;
+        if !self.yes {
+            terminal::ensure_person()?;
+        }
         let name = self.key.display();
         let file = files::read_secret(&self.key)?;
         let file = SecretFile::read(&file).with_context(|| name.to_string())?;

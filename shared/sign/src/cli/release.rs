@@ -13,7 +13,7 @@ use gatepost_sign::{
     date,
     image::{Board, SLOT_BYTES},
     minisign::Public,
-    release::{Chain, Plan, Release as Prepared},
+    release::{self, Chain, Plan, Release as Prepared},
 };
 
 use super::{Signing, files, terminal, words};
@@ -165,12 +165,19 @@ impl Verify {
         })?;
         let manifest = verified.manifest();
         let title = format!("{name} is a release of companion firmware:");
-        let by = format!(
-            "Signed by enough release keys of root version {}, to which version {} leads; its image is the one that was signed.",
-            root.version(),
-            known.version()
+        let (version, mut by) = (root.version(), String::new());
+        for key in release::signers(&package, &root) {
+            by += &format!("Signed by {}\n", Public::of(key));
+        }
+        let lead = if version == known.version() {
+            String::new()
+        } else {
+            format!(", to which root version {} leads", known.version())
+        };
+        by += &format!(
+            "These are enough release keys of root version {version}{lead}; the image is what they signed.\n"
         );
-        terminal::say(&format!("{title}\n{}{by}\n", words::manifest(manifest, now)))?;
+        terminal::say(&format!("{title}\n{}{by}", words::manifest(manifest, now)))?;
         if let Some(board) = Board::of(&manifest.board) {
             board.check(package.image())?;
         }

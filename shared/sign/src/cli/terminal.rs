@@ -11,9 +11,14 @@ pub(super) fn say(text: &str) -> Result<()> {
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).context("standard output")
 }
 
+/// Refuses to go on where nobody can answer.
+pub(super) fn ensure_person() -> Result<()> {
+    ensure!(io::stdin().is_terminal(), "nobody can be asked here: run it at a terminal, or give --yes");
+    Ok(())
+}
+
 /// Asks, and goes on only after a `y`.
 pub(super) fn confirm(question: &str) -> Result<()> {
-    ensure!(io::stdin().is_terminal(), "nobody can be asked here: run it at a terminal, or give --yes");
     eprint!("{question} [y/N] ");
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).context("the terminal")?;

@@ -30,25 +30,23 @@ pub(super) fn root(file: &RootFile, before: Option<&Root>) -> String {
     if let Some(before) = before {
         let title = format!("Root keys of version {}", before.version());
         missing += signers(&mut text, &title, before, file, Some(before));
-        match before.version().checked_add(1) {
-            Some(next) if next == root.version() => {}
-            _ => {
-                missing += 1;
-                _ = writeln!(text, "It does not follow version {}.", before.version());
-            }
+        if before.version().checked_add(1) != Some(root.version()) {
+            _ = writeln!(
+                text,
+                "It does not follow version {}: no device goes from that to it.",
+                before.version()
+            );
         }
     } else if root.version() > 1 {
         let count =
             file.signatures().iter().filter(|(signer, _)| matches!(signer, Signer::Before(_))).count();
         _ = writeln!(text, "Signatures by the root before: {count}, not checked; --before OLD does.");
     }
-    text.push_str(if missing > 0 {
-        "Not signed by enough keys yet.\n"
-    } else if before.is_none() && root.version() > 1 {
-        "Signed by enough of its own keys.\n"
-    } else {
-        "Signed by enough keys.\n"
-    });
+    match missing {
+        0 if before.is_none() && root.version() > 1 => text.push_str("Signed by enough of its own keys.\n"),
+        0 => text.push_str("Signed by enough keys.\n"),
+        _ => _ = writeln!(text, "Not signed by enough keys yet: {missing} more must sign."),
+    }
     text
 }
 
@@ -57,7 +55,7 @@ fn signers(text: &mut String, title: &str, of: &Root, file: &RootFile, before: O
     let (threshold, keys) = (usize::from(of.root().threshold()), roots::signed_by(file, before));
     _ = writeln!(text, "{title}, {threshold} of {} must sign this root:", keys.len());
     for (key, signed) in &keys {
-        _ = writeln!(text, "  {}  {}", Public::of(*key), if *signed { "signed" } else { "missing" });
+        _ = writeln!(text, "  {}  {}", Public::of(*key), if *signed { "signed" } else { "not signed" });
     }
     threshold.saturating_sub(keys.iter().filter(|(_, signed)| *signed).count())
 }

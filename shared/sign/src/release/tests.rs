@@ -56,6 +56,11 @@ fn a_device_takes_what_was_signed() {
     assert_eq!(admit(Board::Esp32c3, "1.4.0"), Err(Unfit::Older));
     assert_eq!(admit(Board::Esp32c6, "1.3.9"), Err(Unfit::NotForUs));
 
+    // Devices in the field read it: these bytes never change.
+    assert_eq!(
+        Digest::of(&file).to_string(),
+        "c589f2903c165dd563aad54f0e1d1cb9a835c1649a21a852d4cd1188891c04f5"
+    );
     let mut again = Release::new(&plan(&image), chain(&root), NOW + 5).unwrap();
     again.sign(&secret(9)).unwrap();
     assert_eq!(again.to_file(), Ok(file), "the same inputs give the same bytes");
@@ -127,7 +132,7 @@ fn two_people_sign_one_after_the_other() {
     assert!(second.missing() == 0 && Package::read(&whole).unwrap().verified(&root).is_ok());
 
     // Who signs second signs what the first one signed, or nothing.
-    for at in 5..half.len() {
+    for at in (5..700).chain((700..half.len()).step_by(41)) {
         let mut changed = half.clone();
         changed[at] ^= 4;
         assert!(Release::read(&changed, NOW).is_err(), "byte {at}");
