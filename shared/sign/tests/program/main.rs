@@ -3,5 +3,6 @@
 mod desk;
 mod files;
 mod keys;
+mod readme;
 mod releases;
 mod roots;
