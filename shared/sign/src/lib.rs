@@ -16,5 +16,7 @@
 pub mod date;
 pub mod image;
 pub mod minisign;
+#[cfg(test)]
+mod outside;
 pub mod release;
 pub mod roots;

@@ -1,5 +1,7 @@
 //! What it costs to try a password, in libsodium's terms, which minisign stores.
 
+use super::KeyError;
+
 /// Most memory that a key may ask for: what minisign itself does.
 const MAX_MEMORY: u64 = 1 << 30;
 /// The same bound for its time: scrypt's N times p.
@@ -61,9 +63,19 @@ impl Cost {
         scrypt::Params::new(u8::try_from(log_n).ok()?, R as u32, u32::try_from(p).ok()?, 32).ok()
     }
 
-    /// Fills `stream` with what the password gives; [`None`] if the cost is out of bounds.
-    pub(super) fn derive(self, password: &[u8], salt: &[u8; 32], stream: &mut [u8]) -> Option<()> {
-        scrypt::scrypt(password, salt, &self.parameters()?, stream).ok()
+    /// Fills `stream` with what the password gives.
+    ///
+    /// # Errors
+    ///
+    /// The cost is out of bounds, or the machine has less memory.
+    pub(super) fn derive(self, password: &[u8], salt: &[u8; 32], stream: &mut [u8]) -> Result<(), KeyError> {
+        let parameters = self.parameters().ok_or(KeyError::Cost)?;
+        let bytes = (R as usize * 128) << parameters.log_n();
+        // scrypt itself would end the program.
+        if Vec::<u8>::new().try_reserve_exact(bytes).is_err() {
+            return Err(KeyError::Memory { mib: bytes >> 20 });
+        }
+        scrypt::scrypt(password, salt, &parameters, stream).map_err(|_| KeyError::Cost)
     }
 }
 

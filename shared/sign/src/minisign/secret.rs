@@ -170,7 +170,7 @@ fn apply(password: &str, cost: Cost, salt: &[u8; 32], sealed: &mut [u8; SEALED])
         return Err(KeyError::PasswordLength);
     }
     let mut stream = Zeroizing::new([0; SEALED]);
-    cost.derive(password.as_bytes(), salt, &mut *stream).ok_or(KeyError::Cost)?;
+    cost.derive(password.as_bytes(), salt, &mut *stream)?;
     sealed.iter_mut().zip(stream.iter()).for_each(|(byte, key)| *byte ^= key);
     Ok(())
 }
@@ -200,6 +200,14 @@ pub enum KeyError {
         "opening the key would take more memory or time than minisign's keys do: somebody changed its file"
     )]
     Cost,
+    /// The machine has less memory.
+    #[error(
+        "trying the password takes {mib} MiB of memory, and this machine has less: take another, or a key made with less --memory"
+    )]
+    Memory {
+        /// How much, in MiB.
+        mib: usize,
+    },
     /// There is no randomness.
     #[error("the system gives no randomness: make keys on a machine that does")]
     Randomness,

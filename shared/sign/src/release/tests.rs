@@ -1,10 +1,13 @@
-use gatepost_link::{
-    decision::PublicKey,
-    update::root::{Root, RootFile},
+use gatepost_link::update::{
+    root::{Root, RootFile},
+    rule::Unfit,
 };
 
 use super::*;
-use crate::{image::MAX_IMAGE, roots::Change};
+use crate::{
+    image::{ImageError, MAX_IMAGE},
+    roots::Change,
+};
 
 /// 2026-11-26.
 const NOW: u64 = 1_795_651_200;
