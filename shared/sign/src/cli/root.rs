@@ -1,6 +1,6 @@
 //! `root`: says who may sign.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use clap::{Args, Subcommand};
@@ -128,11 +128,11 @@ impl Root {
 }
 
 /// Writes a root that nobody has signed.
-fn write(root: root::Root, before: Option<&root::Root>, output: &std::path::Path) -> Result<()> {
+fn write(root: root::Root, before: Option<(&root::Root, &Path)>, output: &Path) -> Result<()> {
     let file = RootFile::new(root, &[]).context("a root without signatures")?;
     files::create(output, &roots::to_bytes(&file), false)?;
-    let signs = if before.is_some() { " --before OLD" } else { "" };
-    let words = words::root(&file, before);
+    let signs = before.map_or(String::new(), |(_, path)| format!(" --before {}", path.display()));
+    let words = words::root(&file, before.map(|(root, _)| root));
     let name = output.display();
     terminal::say(&format!(
         "{words}Written to {name}. Sign it: gatepost-sign root sign {name} --key K.key{signs}\n"
@@ -163,7 +163,7 @@ impl Rotate {
             old.version(),
             date::words(old.expires())
         );
-        write(root, Some(old), &self.output)
+        write(root, Some((old, &self.old)), &self.output)
     }
 }
 

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     process::{Command, Stdio},
     sync::mpsc,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
@@ -87,7 +87,7 @@ impl Desk {
 
     /// Runs the program at a terminal, where each question is answered once it is there.
     pub(crate) fn run_at_terminal(&self, words: &str, answers: &[(&str, &str)]) -> Said {
-        let program = format!("{} {words}", env!("CARGO_BIN_EXE_gatepost-sign"));
+        let program = format!("tty; exec {} {words}", env!("CARGO_BIN_EXE_gatepost-sign"));
         let mut script = Command::new("script");
         script.args(["-qefc", &program, "/dev/null"]).current_dir(self.0.path());
         let mut script = script.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
@@ -113,8 +113,11 @@ impl Desk {
                 }
             }
             seen = all.len();
-            // The program shows the question first and hides what is typed next: no sign says that it has.
-            std::thread::sleep(Duration::from_millis(300));
+            // The program shows the question first, and hides what is typed after that.
+            if question.ends_with(": ") {
+                let said = String::from_utf8_lossy(&all);
+                hides_typing(said.lines().next().unwrap().trim());
+            }
             input.write_all(format!("{answer}\n").as_bytes()).unwrap();
         }
         all.extend(hears.iter().flatten());
@@ -143,6 +146,19 @@ impl Desk {
                 assert!(!text.contains(&secret), "it shows a secret key: {text}");
             }
         }
+    }
+}
+
+/// Waits until a terminal does not show what is typed.
+fn hides_typing(terminal: &str) {
+    let begin = Instant::now();
+    let hides = || {
+        let settings = Command::new("stty").args(["-F", terminal, "-a"]).output().unwrap();
+        String::from_utf8_lossy(&settings.stdout).contains(" -echo ")
+    };
+    while !hides() {
+        assert!(begin.elapsed() < PATIENCE, "{terminal} shows what is typed");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }
 

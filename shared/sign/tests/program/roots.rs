@@ -29,8 +29,10 @@ fn two_of_three_replace_a_key_that_was_lost() {
     let one = root(&desk, "root.1").signed_by_itself().unwrap().clone();
 
     let rotate = "root rotate root.1 -o root.2 --remove-root-key c.pub --add-root-key d.pub";
-    desk.run(&format!("{rotate} --remove-release-key r.pub --add-release-key s.pub --expires {}", day(900)))
+    let said = desk
+        .run(&format!("{rotate} --remove-release-key r.pub --add-release-key s.pub --expires {}", day(900)))
         .done();
+    assert!(said.contains("root sign root.2 --key K.key --before root.1"), "{said}");
     let said = desk.run("root sign root.2 --key d.key --yes").done();
     assert!(said.contains("Signed as a root key of version 2") && said.contains("sign again"), "{said}");
     // a is a key of both: one command gives both signatures.
