@@ -8,7 +8,7 @@ use ed25519_dalek::SigningKey;
 use gatepost_link::{
     decision::PublicKey,
     envelope::{MAX_FRAME, VERSION},
-    frame::{self, Down},
+    frame::{self, Down, Up},
     pairing::PAIRING_USER,
     seal::Random,
     session::Ends,
@@ -32,14 +32,16 @@ use crate::{
         screen::Screen,
         view::{Fault, NotShown, View},
     },
+    update::{Moment, NoUpdates, Updates},
 };
 
 /// Holding both buttons for this long, while there is no session, makes the device forget its hub.
 pub const FORGET_HOLD_MS: u64 = 10_000;
 
 /// A companion: everything but its board and its network.
-pub struct Companion<S: Storage, R: Random> {
+pub struct Companion<S: Storage, R: Random, U = NoUpdates> {
     app: App<S>,
+    updates: U,
     keys: Keys,
     random: R,
     geometry: Geometry,
@@ -66,12 +68,21 @@ enum Mode {
 }
 
 impl<S: Storage, R: Random> Companion<S, R> {
-    /// A companion with the contents of `storage`. A new device generates its keys here. Fails if the keys cannot be read.
-    pub fn new(
+    /// A companion with the contents of `storage` that takes no updates. A new device generates its keys here. Fails if the keys cannot
+    /// be read.
+    pub fn new(storage: S, random: R, geometry: Geometry, settings: Settings) -> Result<Self, S::Error> {
+        Self::with_updates(storage, random, geometry, settings, NoUpdates)
+    }
+}
+
+impl<S: Storage, R: Random, U: Updates> Companion<S, R, U> {
+    /// The same with updates.
+    pub fn with_updates(
         mut storage: S,
         mut random: R,
         geometry: Geometry,
         settings: Settings,
+        updates: U,
     ) -> Result<Self, S::Error> {
         let keys = match storage.load_keys()? {
             Some(keys) => keys,
@@ -90,6 +101,7 @@ impl<S: Storage, R: Random> Companion<S, R> {
         let access = access(app.device(), &mode);
         Ok(Self {
             app,
+            updates,
             keys,
             random,
             geometry,
@@ -225,6 +237,46 @@ impl<S: Storage, R: Random> Companion<S, R> {
             Mode::Broken(_) => {}
         }
         self.app.tick(now);
+        self.tick_updates(now);
+    }
+
+    /// Whether the device is to be restarted: new firmware is to be tried, or the one on trial has not proved itself.
+    pub fn restarts(&self, now: Millis) -> bool {
+        self.updates.restarts(now)
+    }
+
+    fn moment(&self) -> Moment {
+        Moment {
+            is_ready: self.app.is_ready(),
+            quiet_at: self.app.quiet_at().filter(|_| self.is_paired()),
+            display_works: self.app.display_works(),
+        }
+    }
+
+    fn tick_updates(&mut self, now: Millis) {
+        if let Some(install) = self.app.take_answer() {
+            self.updates.answer(now, install);
+        }
+        let was_on_trial = self.updates.is_on_trial();
+        self.updates.tick(now, self.moment());
+        if was_on_trial && !self.updates.is_on_trial() {
+            self.raise_link_version();
+        }
+        self.app.ask_update(now, self.updates.question().filter(|_| self.is_paired()));
+        self.app.show_fetched(self.updates.percent());
+    }
+
+    /// From now on the hub is not spoken to in an older version of the link. Not while new firmware is on trial: the firmware before
+    /// would be locked out when it is back. If the bond cannot be stored now, it is stored with the next session.
+    fn raise_link_version(&mut self) {
+        let Mode::Paired { bond, .. } = &mut self.mode else { return };
+        if bond.version >= VERSION || self.updates.is_on_trial() || !self.app.is_ready() {
+            return;
+        }
+        let newer = Bond { version: VERSION, ..bond.clone() };
+        if self.app.storage().store_bond(&newer).is_ok() {
+            *bond = newer;
+        }
     }
 
     /// When the hub is forgotten because both buttons are held. A hub with a session must revoke the device itself.
@@ -242,16 +294,18 @@ impl<S: Storage, R: Random> Companion<S, R> {
             Mode::Paired { session, .. } => session.next_tick(),
             Mode::Broken(_) => None,
         };
-        [link, self.forgets_at(), self.app.next_tick(now)].into_iter().flatten().min()
+        let updates = self.updates.next_tick(now, self.moment());
+        [link, self.forgets_at(), self.app.next_tick(now), updates].into_iter().flatten().min()
     }
 
     /// The next payload to publish on [`Access::up`]. After every other call, call this until it returns [`None`].
     pub fn next_payload(&mut self, now: Millis) -> Option<Payload> {
         match &mut self.mode {
             Mode::Pairing(pairing) => pairing.next_payload(),
-            Mode::Paired { session, .. } => session
-                .handshake_message(now)
-                .or_else(|| self.app.next_frame().and_then(|frame| session.seal(&frame))),
+            Mode::Paired { session, .. } => session.handshake_message(now).or_else(|| {
+                let frame = self.app.next_frame().or_else(|| self.updates.next_frame());
+                frame.and_then(|frame| session.seal(&frame))
+            }),
             Mode::Broken(_) => None,
         }
     }
@@ -263,6 +317,9 @@ impl<S: Storage, R: Random> Companion<S, R> {
 
     /// What to draw now.
     pub fn screen(&self, now: Millis) -> Screen {
+        if self.updates.is_installing() {
+            return notice::installing(self.geometry);
+        }
         match &self.mode {
             Mode::Paired { .. } => match self.app.screen(now) {
                 // A card or a decision stays on the screen.
@@ -310,18 +367,19 @@ impl<S: Storage, R: Random> Companion<S, R> {
             Received::Ignored | Received::Duplicate => {}
             Received::Lost => self.app.opening(now),
             Received::Opened(session) => {
-                // If the bond cannot be stored now, it is stored with the next session.
-                if bond.version < VERSION {
-                    let newer = Bond { version: VERSION, ..bond.clone() };
-                    if self.app.storage().store_bond(&newer).is_ok() {
-                        *bond = newer;
-                    }
-                }
                 self.app.connected(now, bond.hub, session);
+                self.raise_link_version();
+                if let Some(running) = self.updates.begin_session(now) {
+                    self.app.introduce(now, Up::Running(running));
+                }
             }
-            Received::Frame(frame) => match frame::decode(frame) {
+            Received::Frame(bytes) => match frame::decode(bytes) {
                 Ok(Down::Revoked) => self.forget(now),
-                _ => self.app.received(now, frame),
+                Ok(frame) => {
+                    self.app.received(now, bytes);
+                    self.updates.received(now, &frame, self.moment());
+                }
+                Err(_) => self.app.received(now, bytes),
             },
         }
     }

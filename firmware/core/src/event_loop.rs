@@ -29,6 +29,7 @@ use crate::{
         screen::Screen,
         view::NotShown,
     },
+    update::Updates,
 };
 
 /// How soon a broken connection is noticed.
@@ -60,9 +61,10 @@ pub trait Peer {
     fn screen(&self, now: Millis) -> Screen;
     fn drawn(&mut self, now: Millis, screen: &Screen, shown: Result<(), NotShown>);
     fn random(&mut self) -> u32;
+    fn restarts(&self, now: Millis) -> bool;
 }
 
-impl<S: Storage, R: Random> Peer for Companion<S, R> {
+impl<S: Storage, R: Random, U: Updates> Peer for Companion<S, R, U> {
     fn access(&self) -> Option<&Access> {
         self.access()
     }
@@ -114,6 +116,10 @@ impl<S: Storage, R: Random> Peer for Companion<S, R> {
     fn random(&mut self) -> u32 {
         self.random()
     }
+
+    fn restarts(&self, now: Millis) -> bool {
+        self.restarts(now)
+    }
 }
 
 /// A board: a clock, two buttons, a screen and a log.
@@ -131,6 +137,9 @@ pub trait Board {
 
     /// Logs an event of the connection.
     fn log(&mut self, event: ConnectionEvent);
+
+    /// Restarts the device: other firmware is to be started. Does not return on a device.
+    fn restart(&mut self);
 }
 
 /// Connects to the broker.
@@ -389,5 +398,8 @@ impl<P: Peer, B: Board> Device<'_, P, B> {
         let screen = self.peer.screen(now);
         let shown = self.board.show(&screen);
         self.peer.drawn(now, &screen, shown);
+        if self.peer.restarts(now) {
+            self.board.restart();
+        }
     }
 }

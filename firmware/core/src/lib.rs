@@ -11,7 +11,8 @@
 //! - [`ui`]: screens, pages, drawing and fonts; buttons and their gestures;
 //! - [`net`]: the set-up over the serial line, the wireless network, the connection to the broker;
 //! - [`storage`]: keys, bond, network and counter, and how a flash keeps them;
-//! - [`slots`]: the change of firmware, its trial, and the way back;
+//! - [`update`]: new firmware: what is taken, who is asked, when it is good; [`slots`]: its way through the flash, its trial, and the
+//!   way back;
 //! - [`settings`]: what the owner chose; [`time`]: points in time; [`dma_pool`]: memory for a board's devices.
 //!
 //! Imports go one way, and never in a circle:
@@ -19,6 +20,7 @@
 //! ```text
 //! event_loop -> companion -> decision -> link -> ui
 //!                                             -> storage
+//!                         -> update ---------> link, slots -> storage
 //!                         -> net ------------> storage
 //! slots -------------------------------------> storage
 //! ```
@@ -46,6 +48,7 @@ pub mod slots;
 pub mod storage;
 pub mod time;
 pub mod ui;
+pub mod update;
 
 #[cfg(test)]
 mod testing;

@@ -13,11 +13,13 @@ use gatepost_link::{
     decision::{PublicKey, Statement, Verdict},
     frame::{self, Down, Offer, Refusal, Up, Withdrawal},
     session::SessionHash,
+    update::Version,
 };
 
 use super::{
     card::{self, Card, OfferState, REOFFER_TIMEOUT_MS},
     pending::Pending,
+    question::Question,
     screens::Snapshot,
     stage::{End, LinkState, Stage},
     waiting::{Queue, Waiting},
@@ -40,6 +42,8 @@ use crate::{
 
 /// How long the end of a card stays on the screen.
 pub const NOTICE_MS: u64 = 2_000;
+/// Nobody has touched a button for so long: who just read a card may still want something.
+pub const QUIET_MS: u64 = 5_000;
 /// While the display does not accept the screen, it is drawn again at this interval.
 pub const REDRAW_INTERVAL_MS: u64 = 500;
 
@@ -61,6 +65,12 @@ pub struct App<C: Counter> {
     display_works: Option<bool>,
     /// The last frame that the hub answers with anything, [`Up::Ready`] or [`Up::Display`], until it does.
     unanswered: Option<(Up, Retry)>,
+    /// Whether to install new firmware. It gives way to every card.
+    question: Option<Question>,
+    /// How much of new firmware is there, in percent.
+    fetched: Option<u8>,
+    /// Since when no card is open or waits, and no button is touched.
+    idle_since: Option<Millis>,
     /// The request decided last. A late copy of its offer opens no card.
     last_decided: Option<RequestId>,
     ignored: u32,
@@ -84,6 +94,9 @@ impl<C: Counter> App<C> {
             status: None,
             display_works: None,
             unanswered: None,
+            question: None,
+            fetched: None,
+            idle_since: None,
             last_decided: None,
             ignored: 0,
         }
@@ -138,7 +151,12 @@ impl<C: Counter> App<C> {
     /// Handles a button that went down or came up, without bounces and key repeats.
     pub fn button(&mut self, now: Millis, button: Button, edge: Edge) {
         self.expire(now);
-        let may_approve = matches!(&self.stage, Stage::Open(card) if self.may_approve(card));
+        self.idle_since = None;
+        let may_approve = match &self.stage {
+            Stage::Open(card) => self.may_approve(card),
+            Stage::Idle => self.question.as_ref().is_some_and(Question::can_install),
+            _ => false,
+        };
         let gesture = self.buttons.edge(now, button, edge, may_approve);
         self.act_on(now, gesture);
         self.open_next(now);
@@ -155,6 +173,9 @@ impl<C: Counter> App<C> {
         }
         if !accepted {
             self.buttons.discard_approve();
+        }
+        if let Some(question) = &mut self.question {
+            question.drawn(accepted && question.is_on(&screen.view), self.buttons.all_up());
         }
         let shows_page = accepted && self.shows_current_page(now, screen);
         let Stage::Open(card) = &mut self.stage else { return };
@@ -187,6 +208,8 @@ impl<C: Counter> App<C> {
             stage: &self.stage,
             document: &self.document,
             waiting: self.waiting.len(),
+            question: self.question.as_ref(),
+            fetched: self.fetched,
             hold_progress: self.buttons.hold_progress(now),
             status: self.status,
         };
@@ -211,6 +234,48 @@ impl<C: Counter> App<C> {
             self.outbound.push(frame);
         }
         self.open_next(now);
+        let is_idle = matches!(self.stage, Stage::Idle) && self.buttons.all_up();
+        self.idle_since = is_idle.then(|| self.idle_since.unwrap_or(now));
+    }
+
+    /// From when on the device has time for work that stalls it for a moment: no card is open or waits, and nobody has touched a
+    /// button for [`QUIET_MS`]. [`None`] as long as that cannot be said.
+    pub fn quiet_at(&self) -> Option<Millis> {
+        self.idle_since.map(|since| since.after(QUIET_MS))
+    }
+
+    /// Asks whether to install this version, or asks no more.
+    pub fn ask_update(&mut self, now: Millis, version: Option<Version>) {
+        if self.question.as_ref().map(Question::version) != version {
+            self.question = version.map(|version| Question::new(now, version));
+            if matches!(self.stage, Stage::Idle) {
+                self.buttons.discard();
+            }
+        }
+    }
+
+    /// What a person answered to [`App::ask_update`]: `true` after a hold of Approve. The question is over then.
+    pub fn take_answer(&mut self) -> Option<bool> {
+        let answer = self.question.as_ref()?.answer();
+        if answer.is_some() {
+            self.question = None;
+        }
+        answer
+    }
+
+    /// Shows how much of new firmware is there, in percent.
+    pub fn show_fetched(&mut self, percent: Option<u8>) {
+        self.fetched = percent;
+    }
+
+    /// Whether the display accepted the last drawing.
+    pub fn display_works(&self) -> bool {
+        self.display_works == Some(true)
+    }
+
+    /// Sends a frame of the device's beside those of cards. It is repeated until the hub answers with anything.
+    pub fn introduce(&mut self, now: Millis, frame: Up) {
+        self.send_until_answered(now, frame);
     }
 
     /// When [`App::tick`] has something to do or the screen changes; `None` if only the link or a button can change
@@ -403,6 +468,9 @@ impl<C: Counter> App<C> {
     }
 
     fn act_on(&mut self, now: Millis, gesture: Option<Gesture>) {
+        if let (Stage::Idle, Some(question)) = (&self.stage, &mut self.question) {
+            question.act_on(gesture, self.buttons.all_up());
+        }
         let Stage::Open(card) = &mut self.stage else { return };
         if gesture == Some(Gesture::Page) {
             card.next_page();
@@ -477,6 +545,10 @@ impl<C: Counter> App<C> {
             let (fetch, request) = Fetch::start(now, offer, deadline, &mut self.document);
             self.outbound.push(request);
             self.stage = Stage::Fetching(fetch);
+            if let Some(question) = &mut self.question {
+                question.hide();
+                self.buttons.discard();
+            }
         }
     }
 }

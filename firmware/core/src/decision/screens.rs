@@ -13,6 +13,7 @@ use gatepost_link::{
 
 use super::{
     card::{Card, OfferState},
+    question::Question,
     stage::{End, LinkState, Stage},
     waiting::MAX_WAITING,
 };
@@ -20,7 +21,7 @@ use crate::{
     Millis,
     ui::{
         geometry::Geometry,
-        notice::{countdown, show_message},
+        notice::{self, countdown, show_message},
         pages::lay_out,
         row::{Line, Row},
         screen::Screen,
@@ -42,6 +43,10 @@ pub(super) struct Snapshot<'a> {
     pub(super) document: &'a [u8],
     /// How many cards wait behind the open one.
     pub(super) waiting: usize,
+    /// Whether to install new firmware.
+    pub(super) question: Option<&'a Question>,
+    /// How much of new firmware is there, in percent.
+    pub(super) fetched: Option<u8>,
     pub(super) hold_progress: Option<u8>,
     pub(super) status: Option<Status>,
 }
@@ -50,7 +55,10 @@ impl Snapshot<'_> {
     /// What to draw now.
     pub(super) fn screen(&self, now: Millis) -> Screen {
         match self.stage {
-            Stage::Idle => self.no_card(now),
+            Stage::Idle => match self.question {
+                Some(question) => self.question(question),
+                None => self.no_card(now),
+            },
             Stage::Fetching(fetch) => {
                 let view = View::Fetching { request: fetch.offer.request };
                 let words = &["waits for a decision.", "Fetching it ..."];
@@ -121,7 +129,7 @@ impl Snapshot<'_> {
             return self.notice(View::Idle, self.link_name(), "idle", &["Nothing to decide."]);
         };
         let mut screen = Screen::new(self.geometry, View::Idle);
-        screen.set_header("gatepost", self.link_name());
+        screen.set_header("gatepost", &self.link_or_update());
         let figures = [
             ("held", Some(status.report.held.into())),
             ("on the way", Some(status.report.queued.into())),
@@ -150,6 +158,16 @@ impl Snapshot<'_> {
             };
             written.expect("a label and a number fit a line");
             screen.push(Row { text: line, ..Row::default() });
+        }
+        screen
+    }
+
+    /// Whether to install new firmware. Without a session too: a hub that is away does not change what was verified.
+    fn question(&self, question: &Question) -> Screen {
+        let (version, armed) = (question.version(), question.can_install());
+        let mut screen = notice::question(self.geometry, version, armed);
+        if armed {
+            screen.hold = self.hold_progress;
         }
         screen
     }
@@ -207,6 +225,17 @@ impl Snapshot<'_> {
 
     fn is_ready(&self) -> bool {
         matches!(self.link, LinkState::Ready { .. })
+    }
+
+    /// How much of new firmware is there, while it is fetched.
+    fn link_or_update(&self) -> Line {
+        let mut line = Line::new();
+        let written = match self.fetched {
+            Some(percent) => write!(line, "update {percent} %"),
+            None => line.write_str(self.link_name()),
+        };
+        written.expect("a few words fit a line");
+        line
     }
 
     fn link_name(&self) -> &'static str {

@@ -40,7 +40,7 @@ pub use self::{
     entry::Slot,
     store::{Next, Piece, Release, Store, StoreError, Whole},
 };
-use crate::storage::flash::FlashError;
+use crate::storage::flash::{FlashError, SECTOR_BYTES};
 
 /// The partitions that a change of firmware touches.
 #[derive(Debug, Clone)]
@@ -153,10 +153,22 @@ impl<F: NorFlash + Clone> Slots<F> {
         Ok(under_way)
     }
 
+    /// The running image, if it is on trial.
+    pub fn on_trial(&mut self) -> Result<Option<ImageStart>, FlashError<F::Error>> {
+        let trial = self.trial()?;
+        Ok(trial.filter(|trial| self.is_under_way(trial)).map(|trial| trial.image()))
+    }
+
     /// Whether this image was the last one tried, and did not confirm itself: not to be tried again unless a person says so.
     pub fn went_back(&mut self, image: &Digest) -> Result<bool, FlashError<F::Error>> {
         let trial = self.trial()?;
         Ok(trial.is_some_and(|trial| self.has_failed(&trial) && trial.image() == image_id(image)))
+    }
+
+    /// Makes the image in the other slot one that no loader starts: it is below the floor. Not while the running one is on trial.
+    pub fn erase_other(&mut self) -> Result<(), FlashError<F::Error>> {
+        let other = &mut self.parts.images[self.running.other().index()];
+        other.erase(0, SECTOR_BYTES).map_err(FlashError::Flash)
     }
 
     /// Makes both entries lead to the running slot, so that no torn one leads elsewhere. Not while it is on trial.

@@ -7,6 +7,7 @@ use gatepost_link::{
     decision::Verdict,
     document::MAX_TEXT,
     frame::{Down, Report, Withdrawal},
+    update::Version,
 };
 
 use super::{Bench, Memory, document, document_with_files};
@@ -175,15 +176,15 @@ impl Scenes {
         self.add("pairing", pairing);
         let confirmed = notice::confirmed(self.geometry, 40_217, Millis(9_500), Millis(60_000));
         self.add("pairing-2-confirmed", confirmed);
-        for percent in [0, 45, 100] {
-            self.add(&format!("update-{percent:03}"), notice::updating(self.geometry, "1.4.0", percent));
-        }
-        for (fault, name) in [
-            (Fault::Storage, "storage"),
-            (Fault::Pairing, "pairing"),
-            (Fault::Login, "login"),
-            (Fault::Update, "update"),
-        ] {
+        let version = Version { major: 1, minor: 4, patch: 0 };
+        self.add("update-1-question", notice::question(self.geometry, version, false));
+        self.add("update-2-armed", notice::question(self.geometry, version, true));
+        let longest = Version { major: 65_535, minor: 65_535, patch: 65_535 };
+        self.add("update-longest", notice::question(self.geometry, longest, true));
+        self.add("update-3-installing", notice::installing(self.geometry));
+        for (fault, name) in
+            [(Fault::Storage, "storage"), (Fault::Pairing, "pairing"), (Fault::Login, "login")]
+        {
             self.add(&format!("error-{name}"), notice::fault(self.geometry, fault));
         }
     }
@@ -207,7 +208,8 @@ fn kind(view: &View) -> &'static str {
         },
         View::Unpaired => "unpaired",
         View::Pairing { .. } => "pairing",
-        View::Updating { .. } => "updating",
+        View::Question { .. } => "question",
+        View::Installing => "installing",
         View::Fault(_) => "fault",
     }
 }
@@ -218,7 +220,7 @@ fn every_kind_of_view_has_a_golden_screen() {
         let mut kinds: Vec<&str> = all(geometry).iter().map(|(_, screen)| kind(&screen.view)).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        assert_eq!(kinds.len(), 15, "{kinds:?}");
+        assert_eq!(kinds.len(), 16, "{kinds:?}");
     }
 }
 

@@ -1,12 +1,13 @@
 //! Screens with the device's own messages: a large word or number that can be read across the room, and a sentence or
 //! two.
 //!
-//! They show nothing of a document. The one text that comes from outside, a firmware version's name, is escaped and cut.
+//! They show nothing of a document, and no text from outside.
 
 use core::fmt::Write as _;
 
+use gatepost_link::update::Version;
+
 use super::{
-    escape::Script,
     geometry::Geometry,
     row::{Line, Row},
     screen::Screen,
@@ -16,10 +17,10 @@ use crate::Millis;
 
 /// A screen of at least this many rows has room for larger titles.
 const TALL_ROWS: usize = 12;
+/// As many large letters are in a row of the smallest screen.
+const MAX_LARGE: usize = 10;
 /// A pairing code is below this: it has six digits.
 const CODE_LIMIT: u32 = 1_000_000;
-/// Cells for a version's name, which shares the header of the smallest screen with a word of ours.
-const MAX_VERSION_CELLS: usize = 12;
 
 /// Puts a title and its explanation in the middle of the screen.
 pub fn show_message(screen: &mut Screen, title: &str, words: &[&str]) {
@@ -76,27 +77,26 @@ fn show_number(screen: &mut Screen, code: u32, words: &str, left: &str) {
     centre(screen, digits, &[words]);
 }
 
-/// The screen while new firmware is being written.
-pub fn updating(geometry: Geometry, version: &str, percent: u8) -> Screen {
-    let percent = percent.min(100);
-    let mut screen = Screen::new(geometry, View::Updating { percent });
+/// The question whether to install new firmware; `armed` if a hold of Approve that begins now does.
+pub fn question(geometry: Geometry, version: Version, armed: bool) -> Screen {
+    let mut screen = Screen::new(geometry, View::Question { version, armed });
+    screen.set_header("update", "");
     let mut name = Line::new();
-    let mut used = 0;
-    for glyph in version.chars().map(|c| Script::Machine.glyph(c)) {
-        used += glyph.width();
-        if used > MAX_VERSION_CELLS {
-            break;
-        }
-        write!(name, "{glyph}").expect("cells within the columns fit a line");
+    write!(name, "{version}").expect("three numbers fit a line");
+    if name.len() <= MAX_LARGE {
+        show_message(&mut screen, &name, &["The new firmware is", "checked. Install it?"]);
+    } else {
+        show_message(&mut screen, "update", &[&name, "is checked. Install?"]);
     }
-    screen.set_header("update", &name);
-    let mut progress = Line::new();
-    write!(progress, "{percent} %").expect("a number fits a line");
-    show_message(&mut screen, &progress, &["", "", "Leave it plugged in."]);
-    // The bar goes into the first of the three rows below the number.
-    if let Some(row) = screen.body.iter_mut().rev().nth(2) {
-        *row = Row::meter(geometry, "", percent);
-    }
+    screen.set_footer(if armed { "hold: install" } else { "let go" }, "not now");
+    screen
+}
+
+/// The screen of a device that restarts with new firmware.
+pub fn installing(geometry: Geometry) -> Screen {
+    let mut screen = Screen::new(geometry, View::Installing);
+    screen.set_header("gatepost", "update");
+    show_message(&mut screen, "restart", &["Leave it plugged in."]);
     screen
 }
 
@@ -108,7 +108,6 @@ pub fn fault(geometry: Geometry, fault: Fault) -> Screen {
         Fault::Storage => &["Its keys cannot be", "read or stored.", "Set it up anew."],
         Fault::Pairing => &["Not paired. Begin", "again at the hub."],
         Fault::Login => &["The hub lets it in no", "more. Hold both keys", "10 s to forget it."],
-        Fault::Update => &["The update failed.", "The firmware is", "still the old one."],
     };
     show_message(&mut screen, "error", words);
     screen
@@ -137,11 +136,14 @@ mod tests {
     }
 
     #[test]
-    fn a_version_from_outside_cannot_turn_or_flood_the_screen() {
-        for version in ["1.4\u{202e}0", &"9".repeat(500)] {
-            let screen = updating(Geometry::SMALL, version, 200);
-            assert!(screen.cells().iter().all(|line| line.chars().count() <= 21));
-            assert!(!screen.cells().concat().contains('\u{202e}'));
+    fn the_longest_version_fits_the_smallest_screen() {
+        let most = Version { major: 65_535, minor: 65_535, patch: 65_535 };
+        for version in [most, Version { patch: 1, ..Version::default() }] {
+            for geometry in [Geometry::SMALL, Geometry::LARGE] {
+                let screen = question(geometry, version, true);
+                let name = std::format!("{version}");
+                assert!(screen.cells().iter().any(|line| line.trim() == name), "{:?}", screen.cells());
+            }
         }
     }
 }

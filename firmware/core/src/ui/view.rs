@@ -4,6 +4,7 @@ use gatepost_link::{
     RequestId,
     decision::Verdict,
     frame::{Refusal, Withdrawal},
+    update::Version,
 };
 
 /// What the screen is about.
@@ -52,11 +53,15 @@ pub enum View {
         /// Whether the person has confirmed it on this device.
         confirmed: bool,
     },
-    /// New firmware is being written.
-    Updating {
-        /// How much has been written, 0 to 100.
-        percent: u8,
+    /// New firmware is there, and a person is asked whether to install it.
+    Question {
+        /// Its version.
+        version: Version,
+        /// Whether a hold of Approve that begins now installs it.
+        armed: bool,
     },
+    /// The device restarts with new firmware.
+    Installing,
     /// The device itself has a fault.
     Fault(Fault),
 }
@@ -103,8 +108,6 @@ pub enum Fault {
     /// The broker refuses its login: the hub has revoked or lost it. Anybody who impersonates the broker can cause
     /// this, so its only effect is this screen.
     Login,
-    /// New firmware was refused or could not be written; the old firmware still runs.
-    Update,
 }
 
 /// The display has not accepted all of a screen, so nobody can have read it.
@@ -139,9 +142,9 @@ impl View {
     pub fn tone(&self) -> Tone {
         match self {
             Self::Offline | Self::Connecting | Self::Unpaired => Tone::Away,
-            Self::Idle | Self::Sending { .. } | Self::Updating { .. } => Tone::Calm,
+            Self::Idle | Self::Sending { .. } | Self::Installing => Tone::Calm,
             Self::Card(CardView { fault: true, .. }) | Self::Fault(_) => Tone::Bad,
-            Self::Fetching { .. } | Self::Card(_) | Self::Pairing { .. } => Tone::Ask,
+            Self::Fetching { .. } | Self::Card(_) | Self::Question { .. } | Self::Pairing { .. } => Tone::Ask,
             Self::Done { verdict: Verdict::Approve, .. } => Tone::Good,
             Self::Done { verdict: Verdict::Deny, .. } => Tone::Bad,
             Self::Closed { why, .. } => match why {

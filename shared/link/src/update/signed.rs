@@ -3,7 +3,9 @@
 use ed25519_dalek::{Signature, VerifyingKey};
 
 use super::{
+    ImageId,
     bytes::{Reader, Writer},
+    image_id,
     manifest::{DOMAIN, MANIFEST_BYTES, Manifest},
     root::Root,
 };
@@ -64,6 +66,11 @@ impl Signed {
     /// The signatures, each with the number of its key.
     pub fn signatures(&self) -> &[(u8, SignatureBytes)] {
         &self.signatures
+    }
+
+    /// Which image it says that it is of. Anybody can say so: it names a release to whoever offered it, and nothing else.
+    pub fn claimed_image(&self) -> ImageId {
+        image_id(&self.manifest.image)
     }
 
     /// The manifest, if enough release keys of this root signed it.

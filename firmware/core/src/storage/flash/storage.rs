@@ -31,9 +31,9 @@ const NETWORK: Record = Record::new(Region::at(2 * Region::SIZE), 3);
 const COUNTER: Region = Region::at(3 * Region::SIZE);
 /// The trial of new firmware ([`slots`](crate::slots)), behind [`FlashStorage`] in the same partition.
 pub const TRIAL: Region = Region::at(4 * Region::SIZE);
-/// Reserved for the keys that new firmware is signed by.
+/// The keys that new firmware is signed by ([`update::trust`](crate::update::trust)).
 pub const UPDATE_ROOT: Region = Region::at(5 * Region::SIZE);
-/// Reserved for the lowest version of firmware that is still taken.
+/// The lowest version of firmware that is still taken.
 pub const UPDATE_FLOOR: Region = Region::at(6 * Region::SIZE);
 
 impl<F: NorFlash> FlashStorage<F> {

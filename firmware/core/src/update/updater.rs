@@ -1,0 +1,345 @@
+//! The updates of a device with two slots.
+
+use embedded_storage::nor_flash::NorFlash;
+use gatepost_link::{
+    frame::{Down, NotTaken, Progress, Running, State, Up},
+    update::{ImageId, Signed, Version, rule},
+};
+use heapless::Deque;
+
+use super::{
+    Firmware, HEADER_BYTES, Moment, Updates,
+    taking::{Release, Step, Taking},
+    trust::Trust,
+};
+use crate::{
+    Millis,
+    slots::{self, Parts, Slot, Slots, Start, StoreError, Whole},
+};
+
+/// A trial is over, and the device restarts, if the firmware has not confirmed itself by then. A watchdog of the board's, which nobody
+/// feeds, does the same for firmware that hangs.
+pub const TRIAL_MS: u64 = 180_000;
+/// Firmware on trial is good once everything has worked for so long.
+pub const PROOF_MS: u64 = 10_000;
+/// Between the hold of Approve and the restart: the hub hears of it, and a person sees it.
+const FAREWELL_MS: u64 = 1_000;
+/// Frames that wait to be sent.
+const QUEUE: usize = 4;
+
+/// What a start of the device came to.
+#[derive(Debug)]
+// It exists once; a box would cost more than it saves.
+#[allow(clippy::large_enum_variant)]
+pub enum Started<F> {
+    /// Go on with this.
+    Run(Updater<F>),
+    /// Reset the device now: the firmware before is started.
+    Restart,
+}
+
+/// What is under way.
+#[derive(Debug)]
+enum Stage<F> {
+    Nothing,
+    Taking(Taking<F>),
+    /// A person is asked.
+    Asking(Release, Whole),
+    /// A person said no: not asked again until the hub offers it anew.
+    Declined(ImageId),
+    /// The next start is a trial.
+    Installing {
+        restart_at: Millis,
+    },
+}
+
+/// The updates of a device with two slots.
+#[derive(Debug)]
+pub struct Updater<F> {
+    slots: Slots<F>,
+    images: [F; 2],
+    trust: Trust<F>,
+    firmware: Firmware,
+    state: State,
+    stage: Stage<F>,
+    outbound: Deque<Up, QUEUE>,
+    /// The hub has answered since it heard in this session what runs.
+    answered: bool,
+    /// Since when everything has worked that firmware on trial must show.
+    works_since: Option<Millis>,
+}
+
+impl<F: NorFlash + Clone> Updater<F> {
+    /// Counts this start. The first thing that a device does; `running` is the slot that it knows itself to be in.
+    pub fn start(parts: Parts<F>, running: Slot, firmware: Firmware) -> Started<F> {
+        let trust = Trust::new(parts.storage.clone(), firmware.root);
+        let images = parts.images.clone();
+        let mut slots = Slots::new(parts, running);
+        let state = match slots.at_start() {
+            Ok(Start::Restart) => return Started::Restart,
+            Ok(Start::WentBack(image)) => State::WentBack(image.0),
+            // A start that could not be counted is one of a trial all the same.
+            Ok(Start::Settled | Start::Trial { .. }) | Err(_) => match slots.on_trial() {
+                Ok(Some(image)) => State::Trial(image.0),
+                // What the flash does not tell now, the next start will.
+                Ok(None) | Err(_) => State::Settled,
+            },
+        };
+        Started::Run(Self {
+            slots,
+            images,
+            trust,
+            firmware,
+            state,
+            stage: Stage::Nothing,
+            outbound: Deque::new(),
+            answered: false,
+            works_since: None,
+        })
+    }
+
+    fn say(&mut self, frame: Up) {
+        if self.outbound.is_full() {
+            self.outbound.pop_front();
+        }
+        let _ = self.outbound.push_back(frame);
+    }
+
+    fn say_progress(&mut self, image: ImageId, progress: Progress) {
+        self.say(Up::Update { image, progress });
+    }
+
+    fn running(&mut self) -> Running {
+        let Firmware { board, version, .. } = self.firmware;
+        let root = self.trust.root().ok().flatten().map_or(0, |root| root.version());
+        let floor = self.trust.floor().unwrap_or_default();
+        Running { board, version, floor, root, state: self.state }
+    }
+
+    /// A release is offered: takes it, or says why not.
+    fn offered(&mut self, signed: &[u8], utc: u64, again: bool) {
+        // What runs must be known for good before it is replaced: the other slot is its way back.
+        if self.is_on_trial() {
+            return;
+        }
+        let Some(signed) = Signed::from_bytes(signed) else { return };
+        let image = signed.claimed_image();
+        let known = match &self.stage {
+            Stage::Taking(taking) if taking.release.image == image => Some(taking.progress()),
+            Stage::Asking(release, _) if release.image == image => {
+                Some(Up::Update { image, progress: Progress::Asking })
+            }
+            Stage::Declined(declined) if *declined == image && !again => {
+                Some(Up::Update { image, progress: Progress::Declined })
+            }
+            Stage::Installing { .. } => return,
+            _ => None,
+        };
+        if let Some(known) = known {
+            return self.say(known);
+        }
+        match self.judged(&signed, utc, again) {
+            Ok(taking) => {
+                self.say(taking.progress());
+                self.stage = Stage::Taking(taking);
+            }
+            Err(why) => {
+                self.stage = Stage::Nothing;
+                self.say_progress(image, Progress::Refused(why));
+            }
+        }
+    }
+
+    fn judged(&mut self, signed: &Signed, utc: u64, again: bool) -> Result<Taking<F>, NotTaken> {
+        let root = self.trust.root().map_err(|_| NotTaken::Flash)?.ok_or(NotTaken::Signature)?;
+        let verified = signed.verified(&root).ok_or(NotTaken::Signature)?;
+        let manifest = verified.manifest();
+        let floor = self.trust.floor().map_err(|_| NotTaken::Flash)?;
+        rule::admit(manifest, &root, &self.firmware.device(floor), utc).map_err(NotTaken::Unfit)?;
+        if !again && self.slots.went_back(&manifest.image).map_err(|_| NotTaken::Flash)? {
+            return Err(NotTaken::WentBack);
+        }
+        let (size, image, blocks) = (manifest.size, manifest.image, manifest.blocks);
+        let store = self.slots.store(slots::Release { size, image, blocks });
+        let store = store.map_err(|error| match error {
+            StoreError::Size => NotTaken::Unfit(rule::Unfit::TooLarge),
+            _ => NotTaken::Flash,
+        })?;
+        Ok(Taking::new(Release::of(manifest), size, store))
+    }
+
+    fn act_on(&mut self, step: Step) {
+        match step {
+            Step::Nothing => {}
+            Step::Say(frame) => self.say(frame),
+            Step::Whole => self.ask(),
+            Step::Failed(why) => self.give_up(why),
+        }
+    }
+
+    fn give_up(&mut self, why: NotTaken) {
+        if let Stage::Taking(taking) = &self.stage {
+            let image = taking.release.image;
+            self.say_progress(image, Progress::Refused(why));
+        }
+        self.stage = Stage::Nothing;
+    }
+
+    /// All of the image is there: a person is asked.
+    fn ask(&mut self) {
+        let Stage::Taking(taking) = core::mem::replace(&mut self.stage, Stage::Nothing) else { return };
+        let release = taking.release;
+        let asks = match taking.into_whole() {
+            Some(whole) => self.fits(&whole).map(|()| whole),
+            None => Err(NotTaken::Flash),
+        };
+        match asks {
+            Ok(whole) => {
+                self.stage = Stage::Asking(release, whole);
+                self.say_progress(release.image, Progress::Asking);
+            }
+            Err(why) => self.say_progress(release.image, Progress::Refused(why)),
+        }
+    }
+
+    /// Whether the image is one for this board.
+    fn fits(&mut self, whole: &Whole) -> Result<(), NotTaken> {
+        let mut header = [0; HEADER_BYTES];
+        let flash = &mut self.images[whole.slot().index()];
+        flash.read(0, &mut header).map_err(|_| NotTaken::Flash)?;
+        self.firmware.image.fits(&header).map_err(NotTaken::Unfit)
+    }
+
+    fn install(&mut self, now: Millis, release: Release, whole: Whole) {
+        let prepared = self.trust.prepare(release.image, release.floor, self.firmware.version);
+        if prepared.and_then(|()| self.slots.switch(whole)).is_err() {
+            return self.say_progress(release.image, Progress::Refused(NotTaken::Flash));
+        }
+        self.say_progress(release.image, Progress::Installing);
+        self.stage = Stage::Installing { restart_at: now.after(FAREWELL_MS) };
+    }
+
+    /// Whether everything works that firmware on trial must show; since when.
+    fn prove(&mut self, now: Millis, moment: Moment) {
+        let State::Trial(image) = self.state else { return };
+        if !(moment.is_ready && moment.display_works && self.answered) {
+            self.works_since = None;
+            return;
+        }
+        let since = *self.works_since.get_or_insert(now);
+        if now.since(since) < PROOF_MS || self.slots.confirm().is_err() {
+            return;
+        }
+        self.state = State::Settled;
+        // If the flash fails here, the floor stays where it was: the device takes no less than before.
+        if matches!(self.trust.confirm(image), Ok(true)) {
+            let _ = self.slots.erase_other();
+        }
+        let running = self.running();
+        self.say(Up::Running(running));
+    }
+}
+
+impl<F: NorFlash + Clone> Updates for Updater<F> {
+    fn begin_session(&mut self, _now: Millis) -> Option<Running> {
+        self.outbound.clear();
+        self.answered = false;
+        if let Stage::Taking(taking) = &mut self.stage {
+            taking.end_session();
+        }
+        Some(self.running())
+    }
+
+    fn received(&mut self, now: Millis, frame: &Down<'_>, moment: Moment) {
+        match *frame {
+            Down::Status(_) => self.answered = true,
+            Down::Root(file) => {
+                // Whether it was taken is told by its version.
+                let _ = self.trust.take_root(file);
+                let running = self.running();
+                self.say(Up::Running(running));
+            }
+            Down::Manifest { signed, utc, again } => self.offered(signed, utc, again),
+            Down::Block { part, offset, bytes } => {
+                // One that comes while the device has no time for it is asked for again.
+                let Stage::Taking(taking) = &mut self.stage else { return };
+                if moment.is_quiet(now) {
+                    let step = taking.arrived(part, offset, bytes);
+                    self.act_on(step);
+                }
+            }
+            Down::NoUpdate if !self.is_installing() => self.stage = Stage::Nothing,
+            _ => {}
+        }
+    }
+
+    fn tick(&mut self, now: Millis, moment: Moment) {
+        self.prove(now, moment);
+        if moment.is_ready
+            && moment.is_quiet(now)
+            && let Stage::Taking(taking) = &mut self.stage
+        {
+            let step = taking.step(now);
+            self.act_on(step);
+        }
+    }
+
+    fn next_tick(&self, now: Millis, moment: Moment) -> Option<Millis> {
+        let work = match &self.stage {
+            Stage::Taking(taking) if moment.is_ready => {
+                moment.quiet_at.map(|quiet| quiet.max(taking.next_step(now)))
+            }
+            Stage::Installing { restart_at } => Some(*restart_at),
+            _ => None,
+        };
+        let trial = self.is_on_trial().then(|| {
+            let proof = self.works_since.map(|since| since.after(PROOF_MS)).filter(|at| *at > now);
+            proof.unwrap_or(Millis(TRIAL_MS)).min(Millis(TRIAL_MS)).max(now.after(100))
+        });
+        [work, trial].into_iter().flatten().min()
+    }
+
+    fn next_frame(&mut self) -> Option<Up> {
+        self.outbound.pop_front()
+    }
+
+    fn question(&self) -> Option<Version> {
+        match &self.stage {
+            Stage::Asking(release, _) => Some(release.version),
+            _ => None,
+        }
+    }
+
+    fn answer(&mut self, now: Millis, install: bool) {
+        match core::mem::replace(&mut self.stage, Stage::Nothing) {
+            Stage::Asking(release, whole) if install => self.install(now, release, whole),
+            Stage::Asking(release, _) => {
+                self.stage = Stage::Declined(release.image);
+                self.say_progress(release.image, Progress::Declined);
+            }
+            stage => self.stage = stage,
+        }
+    }
+
+    fn percent(&self) -> Option<u8> {
+        match &self.stage {
+            Stage::Taking(taking) => Some(taking.percent()),
+            _ => None,
+        }
+    }
+
+    fn is_installing(&self) -> bool {
+        matches!(self.stage, Stage::Installing { .. })
+    }
+
+    fn is_on_trial(&self) -> bool {
+        matches!(self.state, State::Trial(_))
+    }
+
+    fn restarts(&self, now: Millis) -> bool {
+        match self.stage {
+            Stage::Installing { restart_at } => now >= restart_at,
+            _ => self.is_on_trial() && now >= Millis(TRIAL_MS),
+        }
+    }
+}
