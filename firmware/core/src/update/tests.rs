@@ -1,5 +1,6 @@
 //! A device with two slots and its hub: a release from its offer to its confirmation, and whatever must not be installed.
 
+mod cuts;
 mod device;
 mod hub;
 
@@ -362,4 +363,26 @@ fn a_lost_question_is_asked_again_and_a_late_answer_does_no_harm() {
     fixture.repeat_every = 4;
     fixture.wait(QUIET_MS + 60_000);
     assert!(has(&fixture.sent, Progress::Asking));
+}
+
+/// The inputs with which the fuzz target `update` begins: a root, the next one, a signed manifest, a package.
+#[test]
+fn the_seeds_of_the_fuzz_target_are_what_they_say() {
+    use gatepost_link::update::{package, root::RootFile};
+    let folder = std::path::PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/fuzz/seeds/update");
+    let release = Release::new(2);
+    let next = hub::root_file(2, 2, 12, 1);
+    let file = [package::MAGIC, &[1], &next, &release.signed, &release.list, &release.bytes].concat();
+    for (name, bytes) in [
+        ("root", &hub::first_root()[..]),
+        ("next-root", &next),
+        ("signed", &release.signed),
+        ("package", &file),
+    ] {
+        if std::env::var_os("GATEPOST_GOLDEN").is_some() {
+            std::fs::write(folder.join(name), bytes).unwrap();
+        }
+        assert_eq!(std::fs::read(folder.join(name)).unwrap(), bytes, "{name}");
+    }
+    assert!(RootFile::from_bytes(&hub::first_root()).is_some() && package::Package::read(&file).is_ok());
 }

@@ -40,6 +40,8 @@ pub enum Started<F> {
 
 /// What is under way.
 #[derive(Debug)]
+// It exists once; a box would cost more than it saves.
+#[allow(clippy::large_enum_variant)]
 enum Stage<F> {
     Nothing,
     Taking(Taking<F>),

@@ -1,0 +1,102 @@
+//! Root and floor when the power goes at any step, and again while the flash is mended.
+
+use gatepost_link::update::Version;
+
+use super::hub::{first_root, root_file, version};
+use crate::{
+    storage::flash::{SECTOR_BYTES, power_cut::PowerCutFlash},
+    update::trust::Trust,
+};
+
+const STORAGE: u32 = 16 * SECTOR_BYTES;
+
+type CutTrust<'f> = Trust<&'f mut PowerCutFlash>;
+
+fn trust<'f>(flash: &'f mut PowerCutFlash, first: &'static [u8]) -> CutTrust<'f> {
+    Trust::new(flash, Some(first))
+}
+
+/// Cuts the power at every step of `work`, and again at some steps of what follows; `check` looks at the device afterwards. Returns how
+/// many cuts there were.
+fn cut_everywhere(
+    before: &PowerCutFlash,
+    work: impl Fn(&mut PowerCutFlash),
+    check: impl Fn(&mut PowerCutFlash, &str),
+) -> usize {
+    let mut cuts = 0;
+    for seed in 1..=4 {
+        for first in 0.. {
+            let mut flash = before.with_seed(seed);
+            flash.power_on(Some(first));
+            work(&mut flash);
+            if !flash.was_cut() {
+                break;
+            }
+            cuts += 1;
+            for second in [None, Some(0), Some(first / 3), Some(7), Some(40)] {
+                let mut flash = flash.clone();
+                if let Some(second) = second {
+                    flash.power_on(Some(second));
+                    work(&mut flash);
+                    cuts += usize::from(flash.was_cut());
+                }
+                flash.power_on(None);
+                check(&mut flash, &std::format!("seed {seed}, cut {first}, then {second:?}"));
+            }
+        }
+    }
+    cuts
+}
+
+fn leaked(bytes: std::vec::Vec<u8>) -> &'static [u8] {
+    std::boxed::Box::leak(bytes.into())
+}
+
+#[test]
+fn a_cut_while_a_root_is_taken_leaves_the_one_before_or_the_next() {
+    let first = leaked(first_root());
+    let (second, third) = (root_file(2, 2, 12, 1), root_file(3, 3, 13, 2));
+    let mut before = PowerCutFlash::blank(STORAGE, 1);
+    before.power_on(None);
+    assert!(trust(&mut before, first).take_root(&second).unwrap());
+    let cuts = cut_everywhere(
+        &before,
+        |flash| _ = trust(flash, first).take_root(&third),
+        |flash, what| {
+            let found = trust(flash, first).root().unwrap().unwrap().version();
+            assert!([2, 3].contains(&found), "{what}: {found}");
+            assert_eq!(trust(flash, first).root().unwrap().unwrap().version(), found, "{what}: it stays");
+            // What was cut off can be had again.
+            let _ = trust(flash, first).take_root(&third);
+            assert_eq!(trust(flash, first).root().unwrap().unwrap().version(), 3, "{what}");
+        },
+    );
+    assert!(cuts > 4_000, "{cuts}");
+}
+
+#[test]
+fn a_cut_while_the_floor_rises_never_lowers_it() {
+    let first = leaked(first_root());
+    let image = [7; 8];
+    let mut before = PowerCutFlash::blank(STORAGE, 1);
+    before.power_on(None);
+    trust(&mut before, first).prepare(image, version(3), version(2)).unwrap();
+    assert!(trust(&mut before, first).confirm(image).unwrap(), "what ran is below it");
+    let later = [8; 8];
+    let cuts = cut_everywhere(
+        &before,
+        |flash| {
+            let mut trust = trust(flash, first);
+            let _ = trust.prepare(later, version(5), version(4)).and_then(|()| trust.confirm(later));
+        },
+        |flash, what| {
+            let mut trust = trust(flash, first);
+            let floor = trust.floor().unwrap();
+            assert!([version(3), version(5)].contains(&floor), "{what}: {floor:?}");
+            assert_eq!(trust.confirm([9; 8]), Ok(false), "{what}: another image raises nothing");
+            assert_eq!(trust.floor(), Ok(floor), "{what}");
+            assert!(floor > Version::default());
+        },
+    );
+    assert!(cuts > 4_000, "{cuts}");
+}
