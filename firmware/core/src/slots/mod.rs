@@ -154,7 +154,7 @@ impl<F: NorFlash + Clone> Slots<F> {
     }
 
     /// The running image, if it is on trial.
-    pub fn on_trial(&mut self) -> Result<Option<ImageStart>, FlashError<F::Error>> {
+    pub fn on_trial(&mut self) -> Result<Option<ImageId>, FlashError<F::Error>> {
         let trial = self.trial()?;
         Ok(trial.filter(|trial| self.is_under_way(trial)).map(|trial| trial.image()))
     }
@@ -168,7 +168,12 @@ impl<F: NorFlash + Clone> Slots<F> {
     /// Makes the image in the other slot one that no loader starts: it is below the floor. Not while the running one is on trial.
     pub fn erase_other(&mut self) -> Result<(), FlashError<F::Error>> {
         let other = &mut self.parts.images[self.running.other().index()];
-        other.erase(0, SECTOR_BYTES).map_err(FlashError::Flash)
+        let size = other.capacity() as u32;
+        // What starts, and how much of it was read back.
+        for at in [0, size - SECTOR_BYTES] {
+            other.erase(at, at + SECTOR_BYTES).map_err(FlashError::Flash)?;
+        }
+        Ok(())
     }
 
     /// Makes both entries lead to the running slot, so that no torn one leads elsewhere. Not while it is on trial.

@@ -3,21 +3,19 @@
 use embedded_storage::nor_flash::NorFlash;
 use gatepost_link::{
     frame::{NotTaken, Part, Progress, Up},
-    update::{FETCH_BYTES, ImageId, Manifest, Version, image_id},
+    update::{ImageId, Manifest, Version, image_id},
 };
 
 use crate::{
     Millis,
     link::retry::Retry,
-    slots::{Next, Piece, Section, Store, StoreError, Whole},
+    slots::{Next, Piece, Store, StoreError, Whole},
 };
 
 /// Faults of the link's other end, or of the flash, after which a release is given up: a block that differs is asked for again.
 const MAX_FAULTS: u8 = 5;
 /// The hub hears after so many bytes how far it is.
 const REPORT_BYTES: u32 = 64 * 1024;
-
-const _: () = assert!(FETCH_BYTES as u32 == crate::slots::store::PIECE_BYTES);
 
 /// What a device keeps of the manifest of a release that it takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,12 +105,12 @@ impl<F: NorFlash> Taking<F> {
     /// Handles a piece. What was not asked for is ignored: the answer may be late.
     pub fn arrived(&mut self, part: Part, offset: u32, bytes: &[u8]) -> Step {
         let Some((piece, _)) = self.asked else { return Step::Nothing };
-        let is_asked = frame_of(piece) == (part, offset) && bytes.len() == piece.length as usize;
+        let is_asked = (piece.part, piece.offset) == (part, offset) && bytes.len() == piece.length as usize;
         if !is_asked || self.store.next() != Next::Piece(piece) {
             return Step::Nothing;
         }
         self.asked = None;
-        let taken = self.store.take(piece.section, piece.offset, bytes);
+        let taken = self.store.take(part, offset, bytes);
         match self.after(taken) {
             Step::Nothing if self.store.taken() - self.reported >= REPORT_BYTES => {
                 self.reported = self.store.taken();
@@ -136,8 +134,8 @@ impl<F: NorFlash> Taking<F> {
             }
             _ => self.asked = Some((piece, Retry::new(now))),
         }
-        let (part, offset) = frame_of(piece);
-        Step::Say(Up::FetchBlock { part, offset, length: piece.length as u16 })
+        let Piece { part, offset, length } = piece;
+        Step::Say(Up::FetchBlock { part, offset, length: length as u16 })
     }
 
     fn after(&mut self, outcome: Result<(), StoreError<F::Error>>) -> Step {
@@ -152,12 +150,4 @@ impl<F: NorFlash> Taking<F> {
         self.asked = None;
         if goes_on { Step::Nothing } else { Step::Failed(failed) }
     }
-}
-
-fn frame_of(piece: Piece) -> (Part, u32) {
-    let part = match piece.section {
-        Section::List => Part::List,
-        Section::Image => Part::Image,
-    };
-    (part, piece.offset)
 }

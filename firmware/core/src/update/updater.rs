@@ -79,13 +79,11 @@ impl<F: NorFlash + Clone> Updater<F> {
         let mut slots = Slots::new(parts, running);
         let state = match slots.at_start() {
             Ok(Start::Restart) => return Started::Restart,
-            Ok(Start::WentBack(image)) => State::WentBack(image.0),
-            // A start that could not be counted is one of a trial all the same.
-            Ok(Start::Settled | Start::Trial { .. }) | Err(_) => match slots.on_trial() {
-                Ok(Some(image)) => State::Trial(image.0),
-                // What the flash does not tell now, the next start will.
-                Ok(None) | Err(_) => State::Settled,
-            },
+            Ok(Start::WentBack(image)) => State::WentBack(image),
+            Ok(Start::Trial { image, .. }) => State::Trial(image),
+            Ok(Start::Settled) => State::Settled,
+            // A start that could not be counted is one of a trial all the same. What the flash does not tell now, the next start will.
+            Err(_) => slots.on_trial().ok().flatten().map_or(State::Settled, State::Trial),
         };
         Started::Run(Self {
             slots,
@@ -161,13 +159,11 @@ impl<F: NorFlash + Clone> Updater<F> {
         if !again && self.slots.went_back(&manifest.image).map_err(|_| NotTaken::Flash)? {
             return Err(NotTaken::WentBack);
         }
-        let (size, image, blocks) = (manifest.size, manifest.image, manifest.blocks);
-        let store = self.slots.store(slots::Release { size, image, blocks });
-        let store = store.map_err(|error| match error {
+        let store = self.slots.store(slots::Release::from(manifest)).map_err(|error| match error {
             StoreError::Size => NotTaken::Unfit(rule::Unfit::TooLarge),
             _ => NotTaken::Flash,
         })?;
-        Ok(Taking::new(Release::of(manifest), size, store))
+        Ok(Taking::new(Release::of(manifest), manifest.size, store))
     }
 
     fn act_on(&mut self, step: Step) {
