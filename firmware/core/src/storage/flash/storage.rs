@@ -35,6 +35,8 @@ pub const TRIAL: Region = Region::at(4 * Region::SIZE);
 pub const UPDATE_ROOT: Region = Region::at(5 * Region::SIZE);
 /// The lowest version of firmware that is still taken.
 pub const UPDATE_FLOOR: Region = Region::at(6 * Region::SIZE);
+/// Bytes of a partition for all of these.
+pub const BYTES: u32 = 7 * Region::SIZE;
 
 impl<F: NorFlash> FlashStorage<F> {
     /// How many bytes of flash it needs: eight sectors.
