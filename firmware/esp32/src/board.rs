@@ -2,7 +2,7 @@
 
 use display_interface::DisplayError;
 use embassy_time::Delay;
-use esp_hal::{Blocking, gpio::Input, i2c::master::I2c, rng::Rng};
+use esp_hal::{Blocking, gpio::Input, i2c::master::I2c, rng::Rng, system::software_reset};
 use esp_println::println;
 use gatepost_companion::{
     Button, Edge, Millis, NotShown, Panel, Screen,
@@ -13,13 +13,12 @@ use gatepost_companion::{
         panel::{self, Rectangle},
     },
 };
+use gatepost_esp::light::Light;
 use gatepost_link::seal::Random;
 use gatepost_net::now;
 use ssd1306::{
     I2CDisplayInterface, Ssd1306, mode::BufferedGraphicsMode, prelude::*, size::DisplaySize128x64,
 };
-
-use crate::light::Light;
 
 type Bus = I2CInterface<I2c<'static, Blocking>>;
 type Oled = Ssd1306<Bus, DisplaySize128x64, BufferedGraphicsMode<DisplaySize128x64>>;
@@ -92,5 +91,9 @@ impl event_loop::Board for Board {
 
     fn log(&mut self, event: ConnectionEvent) {
         println!("{event}");
+    }
+
+    fn restart(&mut self) {
+        software_reset();
     }
 }

@@ -3,28 +3,31 @@
 //! Nothing is decided here. The runner passes the board's devices to the application, which drives them:
 //!
 //! - [`board`]: buttons, display and light, as the application needs them; the pin table is in `main`;
-//! - [`light`]: the light that is on while a card waits;
-//! - [`flash`]: the partition of the device's storage;
-//! - [`wifi`]: the radio.
+//! - [`wifi`]: the radio;
+//! - `gatepost-esp`, beside this folder: flash, light, and what restarts the device.
 #![no_std]
 #![no_main]
 #![warn(missing_docs)]
 
 mod board;
-mod flash;
-mod light;
 mod wifi;
+
+/// Which firmware this is, and whose releases it takes: written by the build script.
+mod release {
+    include!(concat!(env!("OUT_DIR"), "/release.rs"));
+}
 
 use board::{Board, HardwareRandom};
 use embassy_executor::Spawner;
 use embassy_time::Delay;
-use esp_backtrace as _;
 use esp_hal::{
     Async,
     clock::CpuClock,
     gpio::{Input, InputConfig, Pull},
     i2c::master::{Config as I2cConfig, I2c},
+    peripherals::{FLASH, RTC_TIMER},
     rng::Rng,
+    system::software_reset,
     time::Rate,
     timer::timg::TimerGroup,
     uart::{Config as UartConfig, Uart},
@@ -38,20 +41,43 @@ use gatepost_companion::{
         setup::{About, SetUp, serve::serve},
         wifi::Wifi,
     },
+    slots::{Slots, partitions::SLOT_BYTES},
     ui::debounce::Switches,
+    update::{Firmware, ImageKind, Started, Updater, Updates as _},
 };
-use gatepost_link::seal::Random as _;
+use gatepost_esp::{flash, light::Light, restart};
+use gatepost_link::{seal::Random as _, update::Label};
 use gatepost_net::{Connector, now};
-use light::Light;
 use static_cell::StaticCell;
 use wifi::EspStation;
 
-esp_bootloader_esp_idf::esp_app_desc!();
+// Of all this only the version is ours. A loader that counts secure versions is not asked to.
+esp_bootloader_esp_idf::esp_app_desc!(
+    release::VERSION_TEXT,
+    env!("CARGO_PKG_NAME"),
+    esp_bootloader_esp_idf::BUILD_TIME,
+    esp_bootloader_esp_idf::BUILD_DATE,
+    esp_bootloader_esp_idf::ESP_IDF_COMPATIBLE_VERSION,
+    esp_bootloader_esp_idf::MMU_PAGE_SIZE,
+    0,
+    u16::MAX,
+    esp_bootloader_esp_idf::SECURE_VERSION
+);
 
+/// The chip's name, the board's in releases, and the chip's number in images (`esp_chip_id_t`).
 #[cfg(feature = "esp32c3")]
-const CHIP: &str = "ESP32-C3";
+const CHIP: (&str, Option<Label>, u16) = ("ESP32-C3", Label::new("esp32c3"), 5);
 #[cfg(feature = "esp32c6")]
-const CHIP: &str = "ESP32-C6";
+const CHIP: (&str, Option<Label>, u16) = ("ESP32-C6", Label::new("esp32c6"), 13);
+
+const FIRMWARE: Firmware = Firmware {
+    board: CHIP.1.expect("a label"),
+    version: release::VERSION,
+    built: release::BUILT,
+    slot: SLOT_BYTES,
+    image: ImageKind::Esp { chip: CHIP.2 },
+    root: Some(release::ROOT),
+};
 
 #[embassy_executor::task]
 async fn network(mut runner: embassy_net::Runner<'static, Interface>) -> ! {
@@ -70,16 +96,42 @@ async fn set_up(
     mut line: Uart<'static, Async>,
     mut storage: FlashStorage<flash::Partition>,
 ) {
-    let about = About { version: env!("CARGO_PKG_VERSION"), chip: CHIP };
+    let about = About { version: release::VERSION_TEXT, chip: CHIP.0 };
     let mut set_up = SetUp::new(about, wifi.known());
     let on_error = |error| println!("the network could not be stored: {error}");
     serve(&mut set_up, &mut line, &mut wifi, &mut storage, now, on_error).await;
 }
 
+/// Counts this start, and puts new firmware on trial under a watchdog. The partition of the storage, and the updates.
+// Not in `main`: what an async function has borrowed keeps its memory for good, even if it is moved on.
+fn start(
+    flash: FLASH<'static>,
+    timer: RTC_TIMER<'static>,
+    spawner: Spawner,
+) -> (flash::Partition, Updater<flash::Partition>) {
+    let (parts, running) = flash::take(flash);
+    let partition = parts.storage.clone();
+    let slots = Slots::new(parts.clone(), running);
+    let Started::Run(updater) = Updater::start(parts, running, FIRMWARE) else {
+        println!("this firmware did not prove itself: back to the one before");
+        software_reset()
+    };
+    if updater.is_on_trial() {
+        println!("this firmware is on trial");
+        let watchdog = restart::start_watchdog(timer);
+        spawner.spawn(restart::stop_after_trial(watchdog, slots).expect("spawned once"));
+    }
+    (partition, updater)
+}
+
 #[esp_rtos::main]
 async fn main(spawner: Spawner) -> ! {
     let pins = esp_hal::init(esp_hal::Config::default().with_cpu_clock(CpuClock::max()));
-    println!("gatepost companion {}", env!("CARGO_PKG_VERSION"));
+    println!("gatepost companion {}", release::VERSION_TEXT);
+    if release::HAS_DEVELOPMENT_KEYS {
+        println!("DEV KEYS: anybody can sign firmware for this device");
+    }
+    let (partition, updater) = start(pins.FLASH, pins.RTC_TIMER, spawner);
     // The radio wants about 128 KB: what the bootloader has done with, and as much again.
     esp_alloc::heap_allocator!(#[unsafe(link_section = ".dram2_uninit")] size: 64 * 1024);
     esp_alloc::heap_allocator!(size: 64 * 1024);
@@ -105,7 +157,6 @@ async fn main(spawner: Spawner) -> ! {
     let serial = serial.with_rx(pins.GPIO17).with_tx(pins.GPIO16);
     // --------------------------------------------------------------------------------------------------------------
 
-    let partition = flash::partition(pins.FLASH);
     let mut storage = FlashStorage::new(partition.clone());
     let known = storage.load_network().unwrap_or_else(|error| {
         println!("the stored network cannot be read, set it up again: {error}");
@@ -123,7 +174,7 @@ async fn main(spawner: Spawner) -> ! {
     spawner.spawn(set_up(wifi, serial.into_async(), set_up_storage).expect("spawned once"));
 
     let mut board = Board::new(Switches::new(approve, deny, Delay), bus, light);
-    let companion = Companion::new(storage, random, Geometry::SMALL, Settings::default());
+    let companion = Companion::with_updates(storage, random, Geometry::SMALL, Settings::default(), updater);
     let mut companion = companion.unwrap_or_else(|error| panic!("the device's keys cannot be read: {error}"));
     println!("device {}", gatepost_link::topic::name(companion.device()));
     event_loop::run(&mut companion, &mut board, &mut Connector::new(stack, || wifi.hub())).await
