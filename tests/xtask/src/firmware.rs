@@ -17,6 +17,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
+use gatepost_build::release::{ROOT, TIME};
 
 use super::{root, run, toolchain};
 use size::Size;
@@ -99,7 +100,26 @@ fn cargo(board: Board, subcommand: &[&str]) -> Result<(Command, PathBuf)> {
     let mut cargo: Command = toolchain::cargo(board.target(), "core,alloc", None)?;
     cargo.args(subcommand).args(["--locked", "--target", board.target(), "--manifest-path"]);
     cargo.arg(manifest).arg("--target-dir").arg(&target).args(board.features());
+    release(&mut cargo)?;
     Ok((cargo, target))
+}
+
+/// What a build reads from the environment, so that the same commit is the same image: the time of the commit, unless another was
+/// given, and a root that is found from any folder.
+fn release(cargo: &mut Command) -> Result<()> {
+    if env::var_os(TIME).is_none()
+        && let Some(time) =
+            toolchain::ask("git", &["-C", &root().to_string_lossy(), "log", "-1", "--format=%ct"])
+    {
+        cargo.env(TIME, time);
+    }
+    match env::var_os(ROOT) {
+        Some(file) => drop(cargo.env(ROOT, std::path::absolute(file)?)),
+        None => {
+            println!("DEV KEYS: anybody can sign for this firmware; {ROOT}=FILE gives it a root of your own")
+        }
+    }
+    Ok(())
 }
 
 /// Builds a board's firmware, prints its size, and returns where it is.
@@ -117,6 +137,37 @@ pub(crate) fn lint(board: Board) -> Result<()> {
     let (mut cargo, _) = cargo(board, &["clippy", "--release"])?;
     run(cargo.args(["--", "-D", "warnings"]))
         .context("see above; if there is no clippy, Debian has it as rust-web-clippy")
+}
+
+/// Makes the image of a board's firmware alone, as it lies in a slot: what is signed and sent to devices in the field. Returns where
+/// it is.
+pub(crate) fn ota_image(board: Board) -> Result<PathBuf> {
+    ensure!(board != Board::QemuVirt, "QEMU takes the program as it is: cargo xtask firmware qemu-virt");
+    let program = build(board)?;
+    let image = program.with_file_name(format!("gatepost-{}.ota.bin", board.name()));
+    let mut espflash = espflash::espflash()?;
+    espflash.args(["save-image", "--chip", board.name(), "--flash-size", "4mb"]).arg(&program).arg(&image);
+    run(&mut espflash).context("espflash makes the image")?;
+    let bytes = fs::read(&image).with_context(|| image.display().to_string())?;
+    let image::Application { length, version, built } = image::application(&bytes, board.chip())
+        .with_context(|| format!("{} would not start", image.display()))?;
+    ensure!(
+        length == bytes.len(),
+        "{}: {} bytes are behind the firmware",
+        image.display(),
+        bytes.len() - length
+    );
+    ensure!(
+        bytes.len() as u64 <= FLASH_BUDGET,
+        "{} bytes are over the budget of {FLASH_BUDGET}",
+        bytes.len()
+    );
+    println!(
+        "{}: firmware {version}, built {built} UTC, {length} bytes; sign it with gatepost-sign",
+        board.name()
+    );
+    println!("{}", image.display());
+    Ok(image)
 }
 
 /// Makes the image of a board's whole flash: loader, partition table, and the firmware in the first slot. Returns where it

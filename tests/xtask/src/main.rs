@@ -39,6 +39,9 @@ enum Chore {
     Image {
         /// The board.
         board: firmware::Board,
+        /// The firmware alone, for an update over the air.
+        #[arg(long)]
+        ota: bool,
     },
     /// Try random inputs on everything that reads bytes from outside: each fuzz target for some seconds.
     Fuzz(fuzz::Wanted),
@@ -62,7 +65,8 @@ fn main() -> Result<()> {
         Chore::ConfigurationMd => configuration_md(),
         Chore::Firmware { board } => firmware::build(board).map(|_| ()),
         Chore::Lint { board } => firmware::lint(board),
-        Chore::Image { board } => firmware::image(board).map(|_| ()),
+        Chore::Image { board, ota: false } => firmware::image(board).map(|_| ()),
+        Chore::Image { board, ota: true } => firmware::ota_image(board).map(|_| ()),
         Chore::Fuzz(wanted) => fuzz::fuzz(&wanted),
         Chore::NewChannel { name } => {
             println!("{}", new_channel::new_channel(&root(), &name)?);

@@ -76,7 +76,8 @@ fn linker_here() -> Result<PathBuf> {
     rustups.or_else(llvms).context("no linker for the board: apt-get install lld-22")
 }
 
-fn ask(program: &str, arguments: &[&str]) -> Option<String> {
+/// What a program prints, if it is there and ends well.
+pub(crate) fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     let answer = Command::new(program).args(arguments).env_remove("LD_LIBRARY_PATH").output().ok()?;
     let text = String::from_utf8(answer.stdout).ok()?;
     answer.status.success().then(|| text.trim().to_owned())

@@ -42,11 +42,34 @@ pub(super) fn check(image: &[u8], csv: &str, chip: u16) -> Result<usize> {
     ensure!(found == wanted, "its partition table is not partitions.csv's: {found:#x?}");
     let slot = wanted.iter().find(|part| part.name == "ota_0").context("partitions.csv has no ota_0")?;
     let firmware = image.get(slot.start as usize..).context("it ends before its firmware")?;
-    let length = program(firmware, chip).context("the firmware")?;
+    let Application { length, .. } = application(firmware, chip).context("the firmware")?;
     ensure!(length <= slot.size as usize, "the firmware has {length} bytes, its slot {}", slot.size);
-    let described = firmware.get(HEADER + SEGMENT..).is_some_and(|rest| rest.starts_with(&DESCRIPTION));
-    ensure!(described, "the firmware does not say what it is");
     Ok(length)
+}
+
+/// What an application says of itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Application {
+    /// Its bytes.
+    pub(super) length: usize,
+    /// Its version.
+    pub(super) version: String,
+    /// Date and time of its build, UTC.
+    pub(super) built: String,
+}
+
+/// The application that begins here, for the chip of this number.
+pub(super) fn application(bytes: &[u8], chip: u16) -> Result<Application> {
+    let length = program(bytes, chip)?;
+    let description = bytes.get(HEADER + SEGMENT..length).unwrap_or_default();
+    ensure!(description.starts_with(&DESCRIPTION), "it does not say what it is");
+    // Texts of `esp_app_desc_t`, filled up with zeros.
+    let text = |at: usize, length: usize| {
+        let text = description.get(at..at + length).unwrap_or_default();
+        String::from_utf8_lossy(text.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+    };
+    let built = format!("{} {}", text(96, 16), text(80, 16));
+    Ok(Application { length, version: text(16, 32), built })
 }
 
 /// The length of the program that begins here, if it is whole: its segments, its checksum, and its hash.
@@ -198,10 +221,28 @@ mod tests {
         assert!(spoilt(0x10000, 0).contains("the firmware") && spoilt(0x1000c, 13).contains("another chip"));
         assert!(spoilt(0x10000 + HEADER + SEGMENT, 0).contains("checksum"));
         let undescribed = [&image()[..0x10000], &made(CHIP, &[])].concat();
-        assert!(check(&undescribed, CSV, CHIP).unwrap_err().to_string().contains("what it is"));
+        assert!(format!("{:#}", check(&undescribed, CSV, CHIP).unwrap_err()).contains("what it is"));
         for length in [0, 10, TABLE, 0x10000, 0x10000 + 50, image().len() - 1] {
             assert!(check(&image()[..length], CSV, CHIP).is_err(), "{length}");
         }
+    }
+
+    #[test]
+    fn an_application_says_its_version_and_when_it_was_built() {
+        let mut description = [0; 256];
+        for (at, text) in
+            [(0, &DESCRIPTION[..]), (16, b"1.4.0"), (48, b"name"), (80, b"22:13:20"), (96, b"2023-11-14")]
+        {
+            description[at..at + text.len()].copy_from_slice(text);
+        }
+        let bytes = made(CHIP, &description);
+        let said = Application {
+            length: bytes.len(),
+            version: "1.4.0".to_owned(),
+            built: "2023-11-14 22:13:20".to_owned(),
+        };
+        assert_eq!(application(&bytes, CHIP).unwrap(), said);
+        assert!(application(&bytes, 13).is_err() && application(&bytes[..bytes.len() - 1], CHIP).is_err());
     }
 
     #[test]
