@@ -21,11 +21,12 @@
 //! 4. [`Slots::confirm`] once the new firmware has proved itself, or [`Slots::go_back`] if it knows that it never will.
 //!
 //! Where: [`entry`] and [`choose`] say what a loader does and need nothing but `core`; [`otadata`] writes the entries;
-//! [`trial`] is the record; [`store`] takes the image; [`partitions`] is the flash's layout. When to fetch, whom to ask and what to
-//! verify is not decided here.
+//! [`trial`] is the record; [`store`] takes the image; [`partitions`] is the flash's layout; [`flat`] is the image of an emulated
+//! board. When to fetch, whom to ask and what to verify is not decided here.
 
 pub mod choose;
 pub mod entry;
+pub mod flat;
 pub mod otadata;
 pub mod partitions;
 pub mod store;

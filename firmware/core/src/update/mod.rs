@@ -3,7 +3,7 @@
 //! The hub offers a release; the device judges it by its own root ([`trust`]), fetches it block by block while nobody needs
 //! the screen ([`taking`]), and then asks a person with a card of its own: only a hold of Approve installs it, so that a hub in
 //! hostile hands cannot restart an approver at will. After the restart the new firmware is on trial until it has shown that it can
-//! do its work ([`updater`]); else the device goes back. The way of the bytes and of the trial through the flash is
+//! do its work ([`updater`]); else the device goes back, if need be by its watchdog ([`watched`]). The way of the bytes and of the trial through the flash is
 //! [`slots`](crate::slots).
 //!
 //! Nothing that a trial writes is unreadable to the firmware before it: what rises for good, the floor and the version of the link,
@@ -12,6 +12,7 @@
 pub mod taking;
 pub mod trust;
 pub mod updater;
+pub mod watched;
 
 use gatepost_link::{
     frame::{Down, Running, Up},
@@ -21,7 +22,10 @@ use gatepost_link::{
     },
 };
 
-pub use self::updater::{Started, Updater};
+pub use self::{
+    updater::{Started, Updater},
+    watched::Watched,
+};
 use crate::Millis;
 
 /// What runs on this device, and what may run on it.
