@@ -1,4 +1,4 @@
-//! The keyboard as two buttons, QEMU's graphics card as a display of 320×240 pixels, and random numbers fit for keys.
+//! The keyboard as two buttons, and QEMU's graphics card as a display of 320×240 pixels.
 
 use embassy_time::Timer;
 use gatepost_companion::{
@@ -9,9 +9,8 @@ use gatepost_companion::{
         keyboard::Keyboard,
     },
 };
-use gatepost_link::seal::Random;
 use gatepost_net::now;
-use gatepost_virtio::{Entropy, Gpu, Input, Slot};
+use gatepost_virtio::{Gpu, Input, Slot, machine};
 use virtio_drivers::Error;
 
 use crate::log;
@@ -30,7 +29,7 @@ pub struct Board {
 }
 
 impl Board {
-    /// Takes the devices; QEMU may have no graphics card.
+    /// Takes the devices; there may be no graphics card.
     pub fn new(keys: Input, slot: Option<Slot>) -> Self {
         let display = FramebufferDisplay::new(Screen { slot, gpu: None }, WIDTH, HEIGHT);
         Self { keys, keyboard: Keyboard::default(), panel: Panel::new(display), shown: None }
@@ -100,17 +99,9 @@ impl event_loop::Board for Board {
     fn log(&mut self, event: ConnectionEvent) {
         log!("{event}");
     }
-}
 
-/// virtio's entropy device.
-pub struct HardwareRandom(pub Entropy);
-
-impl Random for HardwareRandom {
-    fn fill(&mut self, bytes: &mut [u8]) {
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let count = self.0.request_entropy(rest).expect("the device answers");
-            rest = &mut rest[count..];
-        }
+    fn restart(&mut self) {
+        log!("restart");
+        machine::reset();
     }
 }

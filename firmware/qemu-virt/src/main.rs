@@ -2,32 +2,40 @@
 //! virtio device for each part of the board.
 //!
 //! It exists so that everything but a soldering iron can be tested: a screen whose pixels a test compares, two keys that
-//! it presses and releases, a flash that outlives a `kill -9`. Nothing is decided here.
+//! it presses and releases, a flash that outlives a `kill -9`, an update with a reset in the middle. Nothing is decided here.
 //!
-//! - [`clock`]: time and timers; [`uart`]: the log;
-//! - [`board`]: keys, screen and random numbers, as the application asks for them; [`net`], [`flash`]: one device each.
+//! - [`clock`]: time and timers, and the watchdog of a trial; [`uart`]: the log;
+//! - [`board`]: keys and screen, as the application asks for them; [`net`]: the network card;
+//! - [`firmware`]: what runs here, and whose updates it takes.
+//!
+//! A loader of its own starts it, from one of two slots: `boot`, beside this folder.
 #![no_std]
 #![no_main]
 #![warn(missing_docs)]
 
 mod board;
 mod clock;
-mod flash;
+mod firmware;
 mod net;
 mod uart;
 
-use board::{Board, HardwareRandom};
+use core::cell::RefCell;
+
+use board::Board;
 use embassy_executor::Spawner;
 use gatepost_companion::{
     Companion, Geometry, Hub, Network, Settings, Storage as _, event_loop,
     flash::{blocks::Blocks, storage::FlashStorage},
+    slots::{flat::Flaw, partitions::parts},
+    update::{Started, Updater, Updates as _, Watched},
 };
 use gatepost_link::seal::Random as _;
 use gatepost_net::{
     Connector,
     card::{self, Port},
 };
-use gatepost_virtio as virtio;
+use gatepost_virtio::{self as virtio, flash::Flash, handover, machine, random::HardwareRandom};
+use static_cell::StaticCell;
 use virtio_drivers::transport::DeviceType;
 
 /// Where QEMU's user network has its host, and a broker's port: for a device that was told nothing else.
@@ -39,8 +47,12 @@ const HEAP: usize = 64 * 1024;
 static ALLOCATOR: embedded_alloc::LlffHeap = embedded_alloc::LlffHeap::empty();
 
 #[embassy_executor::task]
-async fn network(port: Port<net::Virtio>) -> ! {
-    port.run(|address| log!("address: {address}")).await
+async fn network(port: Port<net::Virtio>, flaw: Flaw) -> ! {
+    port.run(|address| {
+        log!("address: {address}");
+        assert!(flaw != Flaw::Panics, "as its image's header wants it");
+    })
+    .await
 }
 
 #[embassy_executor::main]
@@ -49,12 +61,33 @@ async fn main(spawner: Spawner) -> ! {
     unsafe {
         embedded_alloc::init!(ALLOCATOR, HEAP);
     }
+    let (slot, header) =
+        handover::read().expect("started by the board's loader: firmware/README.md says how");
+    // Before all that may fail: what is on trial is counted.
+    static FLASH: StaticCell<RefCell<Blocks<Flash>>> = StaticCell::new();
+    let disk = Flash(virtio::take(DeviceType::Block, virtio::Disk::new));
+    let parts = parts(FLASH.init(RefCell::new(Blocks(disk))));
+    let storage = parts.storage.clone();
+    let updates = match Updater::start(parts, slot, firmware::of(&header)) {
+        Started::Run(updates) => updates,
+        Started::Restart => {
+            log!("the image in {slot:?} had its starts: back to the other");
+            machine::reset()
+        }
+    };
     clock::start();
-    log!("boot");
+    if updates.is_on_trial() {
+        clock::watch(header.trial_s);
+    }
+    log!("boot: version {} in {slot:?}{}", header.version, firmware::DEVELOPMENT);
+    if header.flaw == Flaw::Hangs {
+        loop {
+            core::hint::spin_loop();
+        }
+    }
 
     let mut random = HardwareRandom(virtio::take(DeviceType::EntropySource, virtio::Entropy::new));
-    let disk = flash::Board(virtio::take(DeviceType::Block, virtio::Disk::new));
-    let mut storage = FlashStorage::new(Blocks(disk));
+    let mut storage = FlashStorage::new(storage);
     let known = storage.load_network().unwrap_or_else(|error| panic!("the storage: {error}"));
     let hub = known.as_ref().and_then(Network::hub);
     let hub = hub.unwrap_or_else(|| Hub { host: HOST.0.try_into().expect("it is short"), port: HOST.1 });
@@ -63,11 +96,18 @@ async fn main(spawner: Spawner) -> ! {
     let card =
         net::Virtio(virtio::take(DeviceType::Network, |slot| virtio::Network::new(slot, virtio::PACKET)));
     let (stack, port) = card::start(card, random.number());
-    spawner.spawn(network(port).expect("spawned once"));
+    if header.flaw != Flaw::NoNetwork {
+        spawner.spawn(network(port, header.flaw).expect("spawned once"));
+    }
 
     let keys = virtio::take(DeviceType::Input, virtio::Input::new);
-    let mut board = Board::new(keys, virtio::Slot::with(DeviceType::GPU));
-    let companion = Companion::new(storage, random, Geometry::LARGE, Settings::default());
+    let display = virtio::Slot::with(DeviceType::GPU).filter(|_| header.flaw != Flaw::NoDisplay);
+    let mut board = Board::new(keys, display);
+    let updates = Watched::new(updates, || {
+        clock::unwatch();
+        log!("confirmed");
+    });
+    let companion = Companion::with_updates(storage, random, Geometry::LARGE, Settings::default(), updates);
     let mut companion = companion.unwrap_or_else(|error| panic!("the storage: {error}"));
     log!("device: {}", gatepost_link::topic::name(companion.device()));
     event_loop::run(&mut companion, &mut board, &mut Connector::new(stack, || Some(hub.clone()))).await

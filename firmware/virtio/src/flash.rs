@@ -3,15 +3,17 @@
 //! QEMU hands every write to the host's file system before it says that it is done: what was written outlives a QEMU
 //! that is killed.
 
-use gatepost_companion::flash::blocks::{BLOCK_BYTES, Disk};
+use gatepost_companion::flash::blocks::{self, BLOCK_BYTES};
 use virtio_drivers::device::blk::SECTOR_SIZE;
+
+use crate::Disk;
 
 const _: () = assert!(BLOCK_BYTES == SECTOR_SIZE);
 
-/// The board's disk.
-pub struct Board(pub gatepost_virtio::Disk);
+/// The board's disk, in blocks.
+pub struct Flash(pub Disk);
 
-impl Disk for Board {
+impl blocks::Disk for Flash {
     type Error = virtio_drivers::Error;
 
     fn count(&self) -> usize {
