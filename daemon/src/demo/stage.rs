@@ -185,7 +185,7 @@ fn scene(view: &View) -> Option<Scene> {
         View::Card(card) => Some(Scene::Page(card.request, card.page)),
         View::Done { .. } | View::Closed { .. } | View::Fault(_) => Some(Scene::End(*view)),
         View::Offline | View::Connecting | View::Unpaired | View::Idle | View::Fetching { .. } => None,
-        View::Sending { .. } | View::Pairing { .. } | View::Updating { .. } => None,
+        View::Sending { .. } | View::Pairing { .. } | View::Question { .. } | View::Installing => None,
     }
 }
 

@@ -15,8 +15,19 @@ use super::BoardError;
 /// What a folder holds that is the repository.
 const SOURCES: &str = "firmware/qemu-virt/Cargo.toml";
 
-/// The image, built if it is missing or older than its sources.
-pub(super) async fn build(say: impl Fn(&str)) -> Result<PathBuf, BoardError> {
+/// The board's loader, beside the image.
+const LOADER: &str = "gatepost-qemu-boot";
+
+/// What a board is started with.
+pub(super) struct Firmware {
+    /// What QEMU starts.
+    pub(super) loader: PathBuf,
+    /// What the loader starts, from a slot of the flash.
+    pub(super) image: PathBuf,
+}
+
+/// Loader and image, built if they are missing or older than their sources.
+pub(super) async fn build(say: impl Fn(&str)) -> Result<Firmware, BoardError> {
     let root = root().ok_or(BoardError::NoSources)?;
     say(
         "Building the companion's firmware for QEMU's RISC-V board, if it is not built: a minute the first time.",
@@ -30,7 +41,10 @@ pub(super) async fn build(say: impl Fn(&str)) -> Result<PathBuf, BoardError> {
     let output = String::from_utf8_lossy(&built.stdout);
     match output.lines().next_back() {
         // The last line is the image's path.
-        Some(path) if built.status.success() => Ok(path.into()),
+        Some(path) if built.status.success() => {
+            let image = PathBuf::from(path);
+            Ok(Firmware { loader: image.with_file_name(LOADER), image })
+        }
         _ => Err(BoardError::Build(format!("{output}{}", String::from_utf8_lossy(&built.stderr)))),
     }
 }

@@ -14,6 +14,7 @@ mod person;
 mod screen;
 
 use std::{
+    cell::RefCell,
     collections::VecDeque,
     ffi::OsString,
     fs, io,
@@ -26,6 +27,7 @@ use std::{
 use gatepost_companion::{
     Network, Storage as _,
     flash::{memory::Memory, storage::FlashStorage},
+    slots::partitions::{FLASH_BYTES, IMAGES, SLOT_BYTES, parts},
 };
 use gatepost_link::decision::Verdict;
 use tokio::{
@@ -34,6 +36,7 @@ use tokio::{
     sync::watch,
 };
 
+use image::Firmware;
 use monitor::{Monitor, MonitorError};
 use screen::{Camera, End, Screen, Seen};
 
@@ -47,9 +50,6 @@ const WINDOWS: [&str; 3] = ["gtk", "sdl", "cocoa"];
 const MAX_LINE_BYTES: u64 = 4096;
 /// So many of the board's last lines are told when it ends.
 const TAIL_LINES: usize = 12;
-
-/// All that a device keeps, in memory.
-type Flash = FlashStorage<Memory<Vec<u8>>>;
 
 /// Why there is no board, or none any more.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +72,9 @@ pub enum BoardError {
     /// The firmware does not build.
     #[error("the board's firmware does not build (cargo xtask firmware qemu-virt):\n{0}")]
     Build(String),
+    /// What the chore built.
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Image(PathBuf, io::Error),
     /// A file of the demo's.
     #[error("cannot write {}: {}", .0.display(), .1)]
     File(PathBuf, io::Error),
@@ -119,7 +122,7 @@ impl Tail {
 
 /// All that a board needs before it can be switched on.
 pub(super) struct Ready {
-    image: PathBuf,
+    firmware: Firmware,
     display: &'static str,
     camera: Option<Camera>,
 }
@@ -136,16 +139,17 @@ pub(super) async fn ready(
     }
     let display = if window { self::window().await.ok_or(BoardError::NoWindow)? } else { "none" };
     let camera = screenshots.map(Camera::new).transpose()?;
-    Ok(Ready { image: image::build(say).await?, display, camera })
+    Ok(Ready { firmware: image::build(say).await?, display, camera })
 }
 
 impl Board {
     /// Switches on a new board that looks for its hub's broker on `port` of this machine. What it keeps is in `folder`.
     pub(super) async fn start(ready: Ready, port: u16, folder: &Path) -> Result<Self, BoardError> {
-        let Ready { image, display, camera } = ready;
+        let Ready { firmware: Firmware { loader, image }, display, camera } = ready;
+        let image = fs::read(&image).map_err(|error| BoardError::Image(image, error))?;
         let flash = folder.join("flash.bin");
         fs::create_dir_all(folder)
-            .and_then(|()| fs::write(&flash, set_up(port)))
+            .and_then(|()| fs::write(&flash, set_up(port, &image)))
             .map_err(|error| BoardError::File(flash.clone(), error))?;
         let mut drive = OsString::from("format=raw,if=none,id=flash,file=");
         // A comma in a name is written twice.
@@ -162,7 +166,7 @@ impl Board {
             .arg("-drive")
             .arg(drive)
             .arg("-kernel")
-            .arg(image)
+            .arg(loader)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -245,13 +249,17 @@ impl Board {
     }
 }
 
-/// What the set-up over the serial line would have left in a new board's flash.
-fn set_up(port: u16) -> Vec<u8> {
+/// A new board's flash: the image in its first slot, and what the set-up over the serial line would have left.
+fn set_up(port: u16, image: &[u8]) -> Vec<u8> {
     let host = HOST.try_into().expect("an address is short");
     let network = Network { ssid: Default::default(), password: Default::default(), host, port };
-    let mut storage = Flash::new(Memory(vec![0xff; Flash::SIZE as usize]));
+    let mut whole = vec![0xff; FLASH_BYTES as usize];
+    let slot = &mut whole[IMAGES[0] as usize..][..SLOT_BYTES as usize];
+    slot.iter_mut().zip(image).for_each(|(to, from)| *to = *from);
+    let whole = RefCell::new(Memory(whole));
+    let mut storage = FlashStorage::new(parts(&whole).storage);
     storage.store_network(&network).expect("memory keeps what is written to it");
-    storage.into_flash().0
+    whole.into_inner().0
 }
 
 /// Reads the serial line until the board ends, and keeps a picture of each new screen before anybody hears of it.
@@ -302,7 +310,10 @@ mod tests {
 
     #[test]
     fn a_new_boards_flash_knows_where_the_hub_is_and_nothing_else() {
-        let mut storage = Flash::new(Memory(set_up(1_234)));
+        let flash = set_up(1_234, b"image");
+        assert!(flash[IMAGES[0] as usize..].starts_with(b"image\xff"));
+        let flash = RefCell::new(Memory(flash));
+        let mut storage = FlashStorage::new(parts(&flash).storage);
         let network = storage.load_network().unwrap().unwrap();
         assert_eq!((network.host.as_str(), network.port), (HOST, 1_234));
         assert_eq!((storage.load_keys().unwrap(), storage.load_bond().unwrap()), (None, None));
