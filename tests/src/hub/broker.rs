@@ -124,7 +124,7 @@ impl Eavesdropper {
 }
 
 /// The operating system's randomness.
-struct System;
+pub(super) struct System;
 
 impl Random for System {
     fn fill(&mut self, bytes: &mut [u8]) {

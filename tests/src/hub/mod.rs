@@ -6,6 +6,8 @@
 //! - [`inside`]: a hub in this process, with a companion of its own, that can be stopped and started again;
 //! - [`companions`]: the list of them, as their owner has it;
 //! - [`board`]: a companion that is a board in QEMU, at such a hub;
+//! - [`releasing`]: a hub of our own that offers firmware to one board;
+//! - [`updating`]: such a board, through an update;
 //! - [`program`]: the `gatepost` program, as a command line;
 //! - [`spawned`]: a hub that is a process of its own and can be killed;
 //! - [`database`]: what a hub wrote down, read behind its back;
@@ -24,7 +26,9 @@ pub mod disk;
 pub mod inside;
 pub mod listener;
 pub mod program;
+pub mod releasing;
 pub mod spawned;
+pub mod updating;
 
 pub use board::Board;
 pub use broker::{Eavesdropper, Impostor};
@@ -34,7 +38,9 @@ pub use inside::{Guest, TestHub};
 pub use program::{
     Ended, gatepost, gatepost_at_a_terminal, gatepost_to_a_full_disk, gatepost_without_a_reader, program,
 };
+pub use releasing::ReleasingHub;
 pub use spawned::SpawnedHub;
+pub use updating::UpdatingBoard;
 
 use std::{
     thread,

@@ -1,14 +1,15 @@
 //! A board that is not there: the companion's firmware in QEMU, with a screen that a test looks at, two keys that it
 //! presses and releases, and a flash that it can take out and put back.
 //!
-//! - [`flash`]: what the board keeps, as a file;
+//! - [`firmware`]: what it runs, and releases of it; [`flash`]: what the board keeps, as a file;
 //! - [`picture`]: what its screen shows, and what it should;
 //! - `bus`: what somebody does behind the firmware's back;
 //! - `monitor`: how QEMU is told.
 //!
-//! Nothing is known of the firmware but its image, its serial line and what a person sees and touches.
+//! Nothing is known of the firmware but its image and loader, its serial line and what a person sees and touches.
 
 mod bus;
+pub mod firmware;
 pub mod flash;
 mod monitor;
 pub mod picture;
@@ -17,16 +18,15 @@ use std::{
     env, fs,
     path::{Path, PathBuf},
     process::Command,
-    sync::OnceLock,
     thread,
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, anyhow, bail, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use gatepost_companion::{Button, Edge, buttons};
 
 pub use self::bus::Bus;
-use self::{flash::Flash, monitor::Monitor, picture::Picture};
+use self::{firmware::Firmware, flash::Flash, monitor::Monitor, picture::Picture};
 use super::leash::Leash;
 use crate::hub::eventually;
 
@@ -70,7 +70,7 @@ impl Qemu {
     }
 
     fn start_with(flash: &Flash, display: &[&str]) -> Result<Self> {
-        let image = image()?;
+        let loader = &Firmware::built()?.loader;
         let dir = Leash::folder("qemu")?;
         let folder = dir.path().to_owned();
         let path =
@@ -79,13 +79,13 @@ impl Qemu {
         let drive = format!("file={},format=raw,if=none,id=flash", flash.path().display());
         let monitor = format!("unix:{socket},server,nowait");
         let bus = format!("unix:{},server,nowait", path(BUS)?);
-        let image = image.to_str().context("not UTF-8")?;
+        let loader = loader.to_str().context("not UTF-8")?;
         let leash = Leash::start(
             "qemu",
             dir,
             &[
                 &["qemu-system-riscv32", "-M", "virt", "-m", "32M", "-bios", "none", "-display", "none"][..],
-                &["-kernel", image, "-serial", &serial, "-qmp", &monitor],
+                &["-kernel", loader, "-serial", &serial, "-qmp", &monitor],
                 &["-global", "virtio-mmio.force-legacy=false"],
                 &["-netdev", "user,id=lan", "-device", "virtio-net-device,netdev=lan"],
                 &["-drive", &drive, "-device", "virtio-blk-device,drive=flash"],
@@ -216,17 +216,4 @@ impl Qemu {
         ensure!(self.monitor.ends(), "QEMU goes on");
         Ok(())
     }
-}
-
-/// The firmware, built if it is not.
-fn image() -> Result<&'static Path> {
-    static IMAGE: OnceLock<Result<PathBuf, String>> = OnceLock::new();
-    IMAGE
-        .get_or_init(|| build().map_err(|error| format!("{error:#}")))
-        .as_deref()
-        .map_err(|error| anyhow!("{error}"))
-}
-
-fn build() -> Result<PathBuf> {
-    super::chore(&["firmware", "qemu-virt"])
 }

@@ -18,7 +18,8 @@ use serde_json::Value;
 use crate::{cargo, root, several};
 
 /// What measures time or memory: nothing runs beside it.
-const ALONE: [&str; 5] = ["torture", "overload", "pairing_interceptor", "link_faults", "qemu_latency"];
+const ALONE: [&str; 6] =
+    ["torture", "overload", "pairing_interceptor", "link_faults", "qemu_latency", "qemu_update"];
 
 /// What takes longest, longest first: if it began last, the others would be done long before it.
 const LONGEST: [&str; 7] = ["intake", "channels", "cli", "companion", "firmware", "delivery", "approval"];
