@@ -17,7 +17,7 @@ use gatepost_companion::{
 use gatepost_link::frame::{Progress, State};
 use gatepost_tests::{
     hub::{UpdatingBoard, updating::within_long},
-    peers::qemu::firmware::{Firmware, Made, Release, check_development_root},
+    peers::qemu::firmware::{Firmware, Made, Release},
 };
 
 /// Boards that are updated at the same time.
@@ -192,9 +192,4 @@ fn an_image_that_is_damaged_gives_way_to_the_one_in_the_other_slot() -> Result<(
     ensure!(board.log()?.contains("no image that verifies in ota_0"), "{}", board.log()?);
     ensure!(version.ends_with("DEV KEYS"), "{version}: whoever trusts everybody's keys says so");
     Ok(())
-}
-
-#[test]
-fn the_development_root_is_the_one_of_the_keys_that_are_here() -> Result<()> {
-    check_development_root()
 }

@@ -1,32 +1,23 @@
 //! The board's firmware, as the repository's own chore builds it, and releases that are made of it.
 //!
 //! One program is built. A release is that program behind another header: its version, how it fails, how large it is. All are
-//! signed by the keys of the development root, which are made of seeds here, for everybody to sign with: firmware that trusts
-//! them says so at each start.
+//! signed by the development root's key, which is made of a public seed: firmware that trusts it says so at each start.
 
-use std::{
-    env, fs,
-    path::{Path, PathBuf},
-    sync::OnceLock,
-};
+use std::{fs, path::PathBuf, sync::OnceLock};
 
-use anyhow::{Context as _, Result, anyhow, ensure};
+use anyhow::{Context as _, Result, anyhow};
 use ed25519_dalek::{Signer as _, SigningKey};
+use gatepost_build::development::RELEASE_SEED;
 use gatepost_companion::slots::flat::{Flaw, HEADER_BYTES, Header};
 use gatepost_link::{
     Digest,
-    decision::{PublicKey, SignatureBytes},
+    decision::SignatureBytes,
     update::{
-        BLOCK_BYTES, ImageId, Label, Manifest, Root, Signed, Version, image_id,
-        root::{MAX_FILE_BYTES, MAX_ROOT_BYTES, Role, RootFile, Signer},
-        rule::PRODUCT,
+        BLOCK_BYTES, ImageId, Label, Manifest, Signed, Version, image_id, rule::PRODUCT,
         signed::MAX_SIGNED_BYTES,
     },
 };
 
-/// The seeds of the development root's keys.
-const ROOT_SEED: [u8; 32] = *b"gatepost: development, root key.";
-const RELEASE_SEED: [u8; 32] = *b"gatepost: development, releases.";
 /// In the year 2100.
 const EXPIRES: u64 = 4_102_444_800;
 /// A trial is given up after so many seconds.
@@ -158,31 +149,4 @@ impl Release {
 
 fn sign(key: &SigningKey, bytes: &[u8]) -> SignatureBytes {
     SignatureBytes(key.sign(bytes).to_bytes())
-}
-
-/// The root that firmware trusts which was built with no other.
-fn development_root() -> Result<Vec<u8>> {
-    let keys = [ROOT_SEED, RELEASE_SEED].map(|seed| SigningKey::from_bytes(&seed));
-    let [root, release] = keys.each_ref().map(|key| PublicKey(key.verifying_key().to_bytes()));
-    let role = Role::new(1, &[root]).context("one key of one")?;
-    let root = Root::new(1, 0, role, Role::new(1, &[release]).context("one key of one")?);
-    let mut buffer = [0; MAX_ROOT_BYTES];
-    let signature = sign(&keys[0], root.to_bytes(&mut buffer));
-    let file = RootFile::new(root, &[(Signer::This(0), signature)]).context("one signature")?;
-    let mut buffer = [0; MAX_FILE_BYTES];
-    Ok(file.to_bytes(&mut buffer).to_vec())
-}
-
-/// Compares the development root of the firmware with the keys here. `GATEPOST_GOLDEN=write` writes it.
-///
-/// # Errors
-/// It is another one, or was written.
-pub fn check_development_root() -> Result<()> {
-    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../firmware/development-root.bin");
-    let wanted = development_root()?;
-    if env::var("GATEPOST_GOLDEN").is_ok_and(|value| value == "write") {
-        fs::write(&file, &wanted)?;
-    }
-    ensure!(fs::read(&file)? == wanted, "{} is not the root of these keys", file.display());
-    Ok(())
 }
