@@ -16,7 +16,7 @@
 //! 5. [`approval`] (what waits for a person), [`hooks`] (the owner's programs), [`config`] (the file)
 //! 6. [`turns`] (what wakes an agent), [`router`] (whom it wakes)
 //! 7. [`pipeline`] (what the next two share), [`delivery`] (what happens after the row and the hold), [`admission`] (what happens before)
-//! 8. [`receiving`] (the way in), [`tasks`], [`heartbeat`]; [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers read)
+//! 8. [`receiving`] (the way in), [`tasks`], [`heartbeat`]; [`updates`] (new firmware) and [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers read)
 //! 9. [`intake`] (the endpoints)
 //! 10. [`hub`], which builds all of it and is the one place that knows everyone
 //! 11. [`client`] (speaks to a hub), [`demo`], [`cli`]
@@ -70,4 +70,5 @@ pub mod store;
 pub mod tasks;
 pub mod turns;
 pub mod unique_keys;
+pub mod updates;
 pub mod voice;

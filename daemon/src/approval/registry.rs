@@ -246,7 +246,7 @@ fn find(db: &Connection, which: &str) -> Result<Registered, DeviceError> {
     }
 }
 
-pub(super) fn all(db: &Connection) -> Result<Vec<Registered>, StoreError> {
+pub(crate) fn all(db: &Connection) -> Result<Vec<Registered>, StoreError> {
     let mut rows = db.prepare_cached(
         "SELECT key, name, software, counter, added_at, seen_at, decided_at, revoked_at,
          seal IS NOT NULL, version FROM devices

@@ -87,6 +87,24 @@ events! {
     LinkRefused = "link.refused",
     /// Hooks are through with a message.
     MessageHooked = "message.hooked",
+    /// Somebody added a release of firmware for companions.
+    OtaAdded = "ota.added",
+    /// A companion has confirmed itself with a release.
+    OtaConfirmed = "ota.confirmed",
+    /// A person said yes at a companion: it restarts with a release.
+    OtaInstalled = "ota.installed",
+    /// A companion was offered a release.
+    OtaOffered = "ota.offered",
+    /// Somebody lets roll-outs rest.
+    OtaPaused = "ota.paused",
+    /// A companion did not take a release, or a person said no there.
+    OtaRefused = "ota.refused",
+    /// Somebody lets roll-outs go on.
+    OtaResumed = "ota.resumed",
+    /// Somebody rolls a release out.
+    OtaRolledOut = "ota.rolled_out",
+    /// A companion runs what it ran before: a release did not confirm itself there.
+    OtaWentBack = "ota.went_back",
     /// Nobody was paired.
     PairingFailed = "pairing.failed",
     /// An operator said what became of a part.
@@ -158,7 +176,7 @@ mod tests {
     use super::*;
 
     /// What stands in databases out there.
-    const STORED: [(Event, &str); 44] = [
+    const STORED: [(Event, &str); 53] = [
         (Event::Message(State::Accepted), "message.accepted"),
         (Event::Message(State::Held), "message.held"),
         (Event::Message(State::Ready), "message.ready"),
@@ -190,6 +208,15 @@ mod tests {
         (Event::HubRestored, "hub.restored"),
         (Event::LinkRefused, "link.refused"),
         (Event::MessageHooked, "message.hooked"),
+        (Event::OtaAdded, "ota.added"),
+        (Event::OtaConfirmed, "ota.confirmed"),
+        (Event::OtaInstalled, "ota.installed"),
+        (Event::OtaOffered, "ota.offered"),
+        (Event::OtaPaused, "ota.paused"),
+        (Event::OtaRefused, "ota.refused"),
+        (Event::OtaResumed, "ota.resumed"),
+        (Event::OtaRolledOut, "ota.rolled_out"),
+        (Event::OtaWentBack, "ota.went_back"),
         (Event::PairingFailed, "pairing.failed"),
         (Event::PartSettled, "part.settled"),
         (Event::PartUndelivered, "part.undelivered"),

@@ -40,6 +40,7 @@ impl Config {
         let routing = self.check_routing()?;
         let wakes = self.check_wakes()?;
         let heartbeats = self.check_heartbeats(&agents)?;
+        self.updates.policy().map_err(|(name, problem)| invalid(format!("updates.{name}"), problem))?;
         Ok(Checked { book, hooks, wakes, speaks, private_urls, routing, heartbeats, agents })
     }
 

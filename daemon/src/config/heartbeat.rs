@@ -2,10 +2,9 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use jiff::tz::TimeZone;
 use serde::Deserialize;
 
-use super::Span;
+use super::{Span, updates::zone};
 use crate::{
     channels::registry::NAMES,
     heartbeat::{
@@ -130,14 +129,7 @@ impl HeartbeatEntry {
     }
 
     fn hours(&self) -> Result<Hours, (&'static str, String)> {
-        let zone = match &self.time_zone {
-            None => TimeZone::system(),
-            Some(name) => TimeZone::get(name).map_err(|_| {
-                let problem =
-                    format!("{name:?} is no time zone of this machine: write \"Europe/Berlin\" or \"UTC\"");
-                ("time_zone", problem)
-            })?,
-        };
+        let zone = zone(self.time_zone.as_deref()).map_err(|problem| ("time_zone", problem))?;
         match &self.active_hours {
             None => Ok(Hours::all_day(zone)),
             Some(text) => {

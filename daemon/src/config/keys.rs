@@ -264,6 +264,28 @@ pub const APPROVAL: &[Key] = &[
     ),
 ];
 
+/// `[updates]`.
+pub const UPDATES: &[Key] = &[
+    example(
+        "root",
+        "\"root.1\"",
+        "The file of the root whose releases this hub takes, relative to this file: it says which keys sign them. Without this key, \
+         the one that was built into this program, if any.",
+    ),
+    key(
+        "soak",
+        "\"24h\"",
+        "How long the first companion runs a release without a restart before the next one gets it; \"0s\" does not wait. A card that is \
+         decided with it ends the wait.",
+    ),
+    example(
+        "hours",
+        "\"02:00-06:00\"",
+        "The hours in which companions are offered releases; \"22:00-06:00\" ends on the next day. Without this key: all day.",
+    ),
+    example("time_zone", "\"Europe/Berlin\"", "Whose hours these are. Without this key: this machine's."),
+];
+
 /// `[hooks.NAME]`.
 pub const HOOK: &[Key] = &[
     key(
@@ -548,6 +570,11 @@ pub const SECTIONS: &[Section] = &[
     section("files", "Files that go along with messages.", FILES),
     section("broker", "The MQTT broker, by which companions reach the hub.", BROKER),
     section("approval", "Who decides about held messages, and until when.", APPROVAL),
+    section(
+        "updates",
+        "New firmware for companions (gatepost ota). One companion goes first, and never so many at once that too few could approve.",
+        UPDATES,
+    ),
     section("contexts", "How long a conversation can be answered.", CONTEXTS),
     section("routing", "What happens to messages in conversations that no route names.", ROUTING),
     section(

@@ -24,6 +24,7 @@ mod sections;
 mod span;
 pub mod template;
 mod unknown;
+pub mod updates;
 pub mod voice;
 pub mod wake;
 mod warnings;
@@ -135,6 +136,8 @@ pub struct Config {
     pub wake: BTreeMap<String, wake::Wake>,
     /// `[heartbeat.NAME]`, by the agent.
     pub heartbeat: BTreeMap<String, heartbeat::HeartbeatEntry>,
+    /// `[updates]`.
+    pub updates: updates::Updates,
     /// `[hooks.NAME]`.
     pub hooks: BTreeMap<String, hooks::Hook>,
     /// `[channels.CHANNEL.ACCOUNT]`; each channel reads its own.
@@ -171,7 +174,7 @@ impl Config {
             }
             warnings::secrets_beneath(&mut config, parent);
             let Broker { ca, cert, key, .. } = &mut config.broker;
-            for file in [ca, cert, key].into_iter().flatten() {
+            for file in [ca, cert, key, &mut config.updates.root].into_iter().flatten() {
                 *file = parent.join(&*file);
             }
             config.resolve_folders(path).map_err(|error| error.located(text, path))?;

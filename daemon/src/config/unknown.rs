@@ -25,6 +25,7 @@ const SECTIONS: &[&str] = &[
     "reply",
     "voice",
     "approval",
+    "updates",
     "contexts",
     "routing",
     "people",
@@ -81,6 +82,7 @@ fn known<'a, 'i>(root: &'a DeTable<'i>) -> Vec<Known<'a, 'i>> {
             "voice" => one(keys::VOICE),
             "approval" => one(keys::APPROVAL),
             "contexts" => one(keys::CONTEXTS),
+            "updates" => one(keys::UPDATES),
             "routing" => one(keys::ROUTING),
             "agents" | "hooks" | "people" | "routes" | "wake" | "heartbeat" => {
                 let keys = match section {

@@ -27,7 +27,7 @@ pub enum BadHours {
     #[error("write from and until, such as \"07:00-22:00\"; \"22:00-06:00\" goes on into the next day")]
     Form,
     /// A window of nothing.
-    #[error("from and until are the same: leave active_hours out for the whole day")]
+    #[error("from and until are the same: leave the key out for the whole day")]
     Empty,
 }
 

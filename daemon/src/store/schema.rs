@@ -665,6 +665,54 @@ ALTER TABLE turns ADD COLUMN hops INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE hub ADD COLUMN oldest_schema INTEGER;
 ALTER TABLE hub ADD COLUMN of_schema INTEGER;
 ALTER TABLE hub ADD COLUMN changed_by TEXT;
+","
+-- Releases of firmware for companions. Their files are in data_dir/updates, as long as they are kept; what a companion was offered
+-- stays known. `expires` is in seconds since 1970.
+CREATE TABLE releases (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    board TEXT NOT NULL,
+    version TEXT NOT NULL,
+    floor TEXT NOT NULL,
+    size INTEGER NOT NULL,
+    image BLOB NOT NULL,
+    file BLOB NOT NULL,
+    root INTEGER NOT NULL,
+    expires INTEGER NOT NULL,
+    added_at INTEGER NOT NULL,
+    removed_at INTEGER,
+    UNIQUE (board, version)
+) STRICT;
+-- What is rolled out to whom: to all companions of a board, or to those whose keys stand in `targets`, one after the other.
+CREATE TABLE rollouts (
+    board TEXT PRIMARY KEY,
+    release INTEGER NOT NULL REFERENCES releases (seq),
+    at INTEGER NOT NULL,
+    by TEXT NOT NULL,
+    targets BLOB NOT NULL,
+    now INTEGER NOT NULL,
+    again INTEGER NOT NULL,
+    paused_at INTEGER
+) STRICT, WITHOUT ROWID;
+-- What each companion runs, as it said last, and since when without a restart.
+CREATE TABLE firmware (
+    device BLOB PRIMARY KEY REFERENCES devices (key) ON DELETE CASCADE,
+    board TEXT NOT NULL,
+    version TEXT NOT NULL,
+    floor TEXT NOT NULL,
+    root INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    image BLOB,
+    since INTEGER NOT NULL
+) STRICT;
+-- How far each companion is with a release that it was offered.
+CREATE TABLE installs (
+    device BLOB NOT NULL REFERENCES devices (key) ON DELETE CASCADE,
+    release INTEGER NOT NULL REFERENCES releases (seq),
+    stage TEXT NOT NULL,
+    why TEXT,
+    since INTEGER NOT NULL,
+    PRIMARY KEY (device, release)
+) STRICT;
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].

@@ -1,0 +1,68 @@
+//! Releases in memory: read and verified when a companion is to have one, kept while a session serves it.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, MutexGuard, PoisonError, Weak},
+};
+
+use super::{Updates, package::Package, store::Release};
+
+/// A release on its way into memory, where it stays while a session serves it.
+pub(super) enum Loading {
+    /// It is being read.
+    Begun,
+    /// It was read, and nobody has taken it yet.
+    Ready(Arc<Package>),
+    /// Sessions have it.
+    Taken(Weak<Package>),
+    /// It cannot be read, or is not what was added.
+    Broken(String),
+}
+
+impl Updates {
+    /// A release in memory; [`None`] until it is, and if it cannot be.
+    pub(super) fn package(&self, release: &Release) -> Option<Arc<Package>> {
+        let mut packages = self.packages();
+        match packages.get(&release.seq) {
+            Some(Loading::Ready(package)) => {
+                let package = Arc::clone(package);
+                packages.insert(release.seq, Loading::Taken(Arc::downgrade(&package)));
+                return Some(package);
+            }
+            Some(Loading::Taken(package)) => {
+                if let Some(package) = package.upgrade() {
+                    return Some(package);
+                }
+            }
+            Some(Loading::Begun | Loading::Broken(_)) => return None,
+            None => {}
+        }
+        packages.insert(release.seq, Loading::Begun);
+        drop(packages);
+        let (updates, release) = (self.clone(), release.clone());
+        // Hashing takes a while, and companions are served meanwhile.
+        tokio::task::spawn_blocking(move || updates.load(&release));
+        None
+    }
+
+    fn load(&self, release: &Release) {
+        let loaded = self.0.releases.read(release).map_err(|error| error.to_string()).and_then(|file| {
+            let root = self.0.releases.root().ok_or("this hub has no root any more ([updates] root)")?;
+            Package::verified(file, root, release.seq).map_err(|error| error.to_string())
+        });
+        let loading = match loaded {
+            Ok(package) => Loading::Ready(Arc::new(package)),
+            Err(why) => {
+                let (board, version) = (&release.board, release.version);
+                tracing::error!(board, %version, why, "a release cannot be offered: add it again (gatepost ota add)");
+                Loading::Broken(why)
+            }
+        };
+        self.packages().insert(release.seq, loading);
+        self.0.changed.notify_one();
+    }
+
+    pub(super) fn packages(&self) -> MutexGuard<'_, HashMap<i64, Loading>> {
+        self.0.packages.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

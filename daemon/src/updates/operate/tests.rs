@@ -1,0 +1,194 @@
+//! What people do with releases.
+
+use std::{fs, sync::Arc, time::Duration};
+
+use gatepost_link::{
+    envelope::VERSION,
+    frame::{Progress, Running, State},
+    seal::SealKey,
+    update::{Label, root::MAX_FILE_BYTES},
+};
+use jiff::tz::TimeZone;
+
+use super::{
+    super::{
+        releases::Releases,
+        rollout::Policy,
+        testing::{Fixture, root_file},
+    },
+    *,
+};
+use crate::{
+    approval::{
+        Approvals,
+        device::{self, Device},
+    },
+    heartbeat::schedule::Hours,
+    outbox::Outbox,
+    store::Store,
+};
+
+const HALL: PublicKey = PublicKey([1; 32]);
+
+struct Table {
+    folder: tempfile::TempDir,
+    updates: Updates,
+}
+
+impl Table {
+    async fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let root = folder.path().join("root");
+        fs::write(&root, root_file(1).to_bytes(&mut [0; MAX_FILE_BYTES])).unwrap();
+        let releases = Releases::open(folder.path(), Some(&root)).unwrap();
+        let hall = Device {
+            key: HALL,
+            seal: SealKey([1; 32]),
+            name: "hall".into(),
+            software: false,
+            login: None,
+            version: VERSION,
+        };
+        device::register(&store, hall).await.unwrap();
+        let approvals = Approvals::new(Outbox::new(store), PublicKey([9; 32]), false);
+        let presence = approvals.presence();
+        presence.expect(HALL);
+        presence.note(HALL, true);
+        presence.display(HALL, true);
+        let policy = Policy { soak: Duration::ZERO, hours: Hours::all_day(TimeZone::UTC) };
+        Self { folder, updates: Updates::new(releases, policy, approvals, || 1) }
+    }
+
+    async fn add(&self, version: &str) -> Result<Release, AddError> {
+        self.updates.add(Fixture::new(version, 5_000).file(), "operator:ann").await
+    }
+
+    async fn kept(&self) -> Vec<String> {
+        let kept = self.updates.store().read(store::releases).await.unwrap();
+        kept.into_iter().map(|release| release.version.to_string()).collect()
+    }
+
+    fn files(&self) -> usize {
+        fs::read_dir(self.folder.path().join("updates")).unwrap().count()
+    }
+
+    async fn stage(&self) -> Option<store::Stage> {
+        let installs = self.updates.store().read(store::installs).await.unwrap();
+        installs.get(&HALL).and_then(|of| of.last()).map(|install| install.stage)
+    }
+}
+
+fn order(version: &str) -> Order {
+    let version = Version::new(version).unwrap();
+    Order { version, board: None, to: vec![], now: false, again: false }
+}
+
+fn running(version: &str, state: State) -> Running {
+    let (board, version) = (Label::new("esp32c3").unwrap(), Version::new(version).unwrap());
+    Running { board, version, floor: Version::default(), root: 1, state }
+}
+
+#[tokio::test]
+async fn the_oldest_that_is_not_rolled_out_makes_room() {
+    let table = Table::new().await;
+    for minor in 1..=MAX_RELEASES {
+        table.add(&format!("1.{minor}.0")).await.unwrap();
+    }
+    table.updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
+    table.add("2.0.0").await.unwrap();
+    let kept = table.kept().await;
+    assert_eq!((kept.len(), table.files()), (MAX_RELEASES, MAX_RELEASES));
+    assert!(kept.contains(&"1.1.0".into()) && !kept.contains(&"1.2.0".into()), "{kept:?}");
+    // One that went may come again, and one that is there too.
+    table.add("1.2.0").await.unwrap();
+    table.add("1.2.0").await.unwrap();
+    assert_eq!((table.kept().await.len(), table.files()), (MAX_RELEASES, MAX_RELEASES));
+}
+
+#[tokio::test]
+async fn a_version_is_given_once_and_what_is_not_there_is_not_rolled_out() {
+    let table = Table::new().await;
+    table.add("1.1.0").await.unwrap();
+    let other = Fixture::new("1.1.0", 6_000).file();
+    let taken = table.updates.add(other, "operator:ann").await;
+    assert!(matches!(taken, Err(AddError::Taken(..))), "{taken:?}");
+    assert_eq!(table.files(), 1, "nothing of it stays");
+    let said =
+        async |order: Order| table.updates.roll_out(order, "operator:ann").await.unwrap_err().to_string();
+    assert!(said(order("1.2.0")).await.starts_with("there is no release 1.2.0: see gatepost ota list"));
+    let elsewhere = Order { board: Some("esp32c6".into()), ..order("1.1.0") };
+    assert!(said(elsewhere).await.starts_with("there is no release 1.1.0 for esp32c6"));
+    let nobody = Order { to: vec!["attic".into()], ..order("1.1.0") };
+    assert!(said(nobody).await.contains("\"attic\""));
+    let rested = table.updates.rest(true, "operator:ann").await;
+    assert!(matches!(rested, Err(OrderError::Nothing(_))), "{rested:?}");
+    table.updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
+    assert_eq!(table.updates.rest(true, "operator:ann").await.unwrap(), 1);
+    assert_eq!(table.updates.rest(false, "operator:ann").await.unwrap(), 1);
+}
+
+#[tokio::test]
+async fn a_release_is_read_into_memory_once_and_offered_until_it_is_confirmed() {
+    let table = Table::new().await;
+    let updates = &table.updates;
+    let release = table.add("1.1.0").await.unwrap().seq;
+    updates.running(HALL, running("1.0.0", State::Settled), false).await.unwrap();
+    assert!(updates.offers().await.unwrap().is_empty(), "nothing is rolled out");
+    updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
+    let offers = loop {
+        let offers = updates.offers().await.unwrap();
+        if !offers.is_empty() {
+            break offers;
+        }
+        tokio::time::timeout(Duration::from_secs(60), updates.changed()).await.expect("it is read");
+    };
+    let again = updates.offers().await.unwrap();
+    assert!(Arc::ptr_eq(&offers[&HALL].package, &again[&HALL].package));
+
+    let report = |progress| updates.reported(HALL, release, progress);
+    assert!(report(Progress::Asking).await.is_err(), "it was not offered yet");
+    updates.offered(HALL, release).await.unwrap();
+    report(Progress::Taking { done: 1, of: 5_000 }).await.unwrap();
+    report(Progress::Taking { done: 4_096, of: 5_000 }).await.unwrap();
+    assert!(report(Progress::Taking { done: 9, of: 4 }).await.is_err());
+    let view = updates.companions().await.unwrap()[&HALL].update.clone().unwrap();
+    assert_eq!((view.state, view.done, view.of), ("taking", Some(4_096), Some(5_000)));
+    report(Progress::Asking).await.unwrap();
+    updates.offered(HALL, release).await.unwrap();
+    assert_eq!(table.stage().await, Some(store::Stage::Asking), "in another session it goes on");
+    report(Progress::Installing).await.unwrap();
+    assert!(updates.offers().await.unwrap().is_empty());
+    updates.running(HALL, running("1.1.0", State::Settled), true).await.unwrap();
+    assert_eq!(table.stage().await, Some(store::Stage::Confirmed));
+    let overview = updates.overview().await.unwrap();
+    assert_eq!((overview.roll_outs[0].confirmed, overview.roll_outs[0].companions), (1, 1));
+    assert!(overview.warnings.is_empty() && overview.releases[0].rolled_out, "{overview:?}");
+}
+
+#[tokio::test]
+async fn a_file_that_somebody_changed_is_not_offered_and_is_told_of() {
+    let table = Table::new().await;
+    table.add("1.1.0").await.unwrap();
+    let file = fs::read_dir(table.folder.path().join("updates")).unwrap().next().unwrap().unwrap().path();
+    let mut bytes = fs::read(&file).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let updates = &table.updates;
+    updates.running(HALL, running("1.0.0", State::Settled), false).await.unwrap();
+    updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
+    let warned = async {
+        loop {
+            assert!(updates.offers().await.unwrap().is_empty());
+            if let Some(warning) = updates.overview().await.unwrap().warnings.pop() {
+                return warning;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let warning = tokio::time::timeout(Duration::from_secs(60), warned).await.expect("it is read");
+    assert!(warning.contains("cannot be offered") && warning.contains("gatepost ota add"), "{warning}");
+    // Added again it is mended.
+    table.add("1.1.0").await.unwrap();
+    assert!(updates.overview().await.unwrap().warnings.is_empty());
+}

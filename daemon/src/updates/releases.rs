@@ -1,0 +1,269 @@
+//! The files of releases: verified before they are stored, and once more when they are read.
+//!
+//! They lie in `data_dir/updates`, each under the hash of its bytes, readable by the hub alone. There are few, and none is long. The
+//! hub has no key that could make one.
+
+use std::{
+    collections::HashSet,
+    fs, io,
+    os::unix::fs::DirBuilderExt as _,
+    path::{Path, PathBuf},
+};
+
+use gatepost_link::{
+    Digest,
+    update::{
+        package::{Package as Layout, PackageError},
+        root::{MAX_FILE_BYTES, Root, RootFile},
+        rule::PRODUCT,
+    },
+};
+
+use super::store::Release;
+use crate::{
+    random::to_hex,
+    store::{now_ms, private_file},
+};
+
+/// The longest file of a release, in bytes.
+pub const MAX_FILE: usize = 4 * 1024 * 1024;
+/// Files that are kept.
+pub const MAX_RELEASES: usize = 16;
+
+/// The root that was compiled in: a root's file, or nothing.
+const EMBEDDED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/update-root"));
+
+/// Why the hub's root cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum RootError {
+    /// The file cannot be read.
+    #[error("cannot read {}: {}", .0.display(), .1)]
+    Read(PathBuf, io::Error),
+    /// It is none.
+    #[error("{} is not the file of a root that its own keys signed (gatepost-sign root new and root sign write one)", .0.display())]
+    NoRoot(PathBuf),
+}
+
+/// Why a release is not added.
+#[derive(Debug, thiserror::Error)]
+pub enum AddError {
+    /// The hub does not know whose releases to take.
+    #[error(
+        "this hub has no root, so it cannot tell whose releases to take: set [updates] root to the file of yours, and restart the hub"
+    )]
+    NoRoot,
+    /// The file is too long.
+    #[error("a release has at most {MAX_FILE} bytes")]
+    TooLong,
+    /// It is none, or not one of those that are trusted.
+    #[error("{0}")]
+    Package(#[from] PackageError),
+    /// It is for something else.
+    #[error("it is for {0}, and not for companions")]
+    Product(String),
+    /// No companion would take it.
+    #[error("it expired at {0}: companions do not take it any more")]
+    Expired(String),
+    /// There is another of its name.
+    #[error("there is another release {0} for {1}: a version is given once")]
+    Taken(String, String),
+    /// There is no room.
+    #[error(
+        "{MAX_RELEASES} releases are kept, and each is rolled out: roll a newer one out in the place of one of them first"
+    )]
+    Full,
+    /// The disk.
+    #[error("cannot store it in {}: {}", .0.display(), .1)]
+    Disk(PathBuf, io::Error),
+    /// The database.
+    #[error(transparent)]
+    Store(#[from] crate::store::StoreError),
+}
+
+/// The folder, and whose releases are taken.
+#[derive(Debug)]
+pub struct Releases {
+    directory: PathBuf,
+    root: Option<Root>,
+}
+
+impl Releases {
+    /// In the data directory; taken are releases of the root in this file, or else of the one that was compiled in.
+    ///
+    /// # Errors
+    /// The root cannot be used.
+    pub fn open(data_dir: &Path, root: Option<&Path>) -> Result<Self, RootError> {
+        let root = match root {
+            Some(path) => Some(read_root(path)?),
+            None => RootFile::from_bytes(EMBEDDED).and_then(|file| file.signed_by_itself().cloned()),
+        };
+        Ok(Self { directory: data_dir.join("updates"), root })
+    }
+
+    /// Whose releases are taken.
+    pub fn root(&self) -> Option<&Root> {
+        self.root.as_ref()
+    }
+
+    /// What a file is, if it is signed by whom the hub trusts. It takes as long as hashing the file twice.
+    ///
+    /// # Errors
+    /// It is not taken.
+    pub fn verified(&self, file: &[u8], now: i64) -> Result<Release, AddError> {
+        let known = self.root.as_ref().ok_or(AddError::NoRoot)?;
+        if file.len() > MAX_FILE {
+            return Err(AddError::TooLong);
+        }
+        let (root, verified) = Layout::read(file)?.verified(known)?;
+        let manifest = verified.manifest();
+        if manifest.product != PRODUCT {
+            return Err(AddError::Product(manifest.product.to_string()));
+        }
+        let seconds = u64::try_from(now / 1000).unwrap_or(0);
+        let expires = match root.expires() {
+            0 => manifest.expires,
+            of_root => manifest.expires.min(of_root),
+        };
+        if seconds >= expires {
+            return Err(AddError::Expired(super::utc(expires)));
+        }
+        Ok(Release {
+            seq: 0,
+            board: manifest.board.to_string(),
+            version: manifest.version,
+            floor: manifest.floor,
+            size: manifest.size,
+            image: manifest.image.0,
+            file: Digest::of(file).0,
+            root: root.version(),
+            expires,
+            added_at: now_ms(),
+        })
+    }
+
+    /// Writes a file that was verified.
+    ///
+    /// # Errors
+    /// The disk's.
+    pub fn write(&self, release: &Release, file: &[u8]) -> Result<(), AddError> {
+        let failed = |error| AddError::Disk(self.directory.clone(), error);
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.directory).map_err(failed)?;
+        private_file::write(&self.path(&release.file), file).map_err(failed)
+    }
+
+    /// The bytes of a release's file.
+    ///
+    /// # Errors
+    /// The disk's, or somebody changed it.
+    pub fn read(&self, release: &Release) -> io::Result<Vec<u8>> {
+        let path = self.path(&release.file);
+        if fs::metadata(&path)?.len() > MAX_FILE as u64 {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is longer than a release"));
+        }
+        fs::read(path)
+    }
+
+    /// Whether a release's file is there.
+    pub fn has(&self, release: &Release) -> bool {
+        self.path(&release.file).is_file()
+    }
+
+    /// Removes the files of all but these, if there are others.
+    pub fn keep(&self, kept: &[Release]) {
+        let names: HashSet<_> = kept.iter().map(|release| self.path(&release.file)).collect();
+        for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if !names.contains(&path)
+                && let Err(error) = fs::remove_file(&path)
+            {
+                tracing::warn!(file = %path.display(), %error, "cannot remove what no release needs");
+            }
+        }
+    }
+
+    fn path(&self, file: &[u8; 32]) -> PathBuf {
+        self.directory.join(format!("{}.gpu", to_hex(file)))
+    }
+}
+
+/// The root in a file, signed by its own keys.
+fn read_root(path: &Path) -> Result<Root, RootError> {
+    let failed = |error| RootError::Read(path.to_owned(), error);
+    let none = || RootError::NoRoot(path.to_owned());
+    if fs::metadata(path).map_err(failed)?.len() > MAX_FILE_BYTES as u64 {
+        return Err(none());
+    }
+    let file = RootFile::from_bytes(&fs::read(path).map_err(failed)?).ok_or_else(none)?;
+    file.signed_by_itself().cloned().ok_or_else(none)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use gatepost_link::update::Label;
+
+    use super::{
+        super::testing::{Fixture, root_file},
+        *,
+    };
+
+    const NOW: i64 = 1_790_000_000_000;
+
+    fn releases(folder: &Path) -> Releases {
+        let file = folder.join("root");
+        fs::write(&file, root_file(1).to_bytes(&mut [0; MAX_FILE_BYTES])).unwrap();
+        Releases::open(folder, Some(&file)).unwrap()
+    }
+
+    #[test]
+    fn a_release_is_stored_only_if_the_root_vouches_for_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let releases = releases(folder.path());
+        let fixture = || Fixture::new("1.1.0", 10_000);
+        let release = releases.verified(&fixture().file(), NOW).unwrap();
+        assert_eq!((release.board.as_str(), release.version.to_string()), ("esp32c3", "1.1.0".into()));
+        assert_eq!(releases.verified(&fixture().with_roots(3).file(), NOW).unwrap().root, 3);
+        let said = |file: &[u8]| releases.verified(file, NOW).unwrap_err().to_string();
+        let foreign = fixture().signed_by(9);
+        assert_eq!(said(&foreign), "it is not signed by the keys that are trusted");
+        assert_eq!(said(b"ELF"), "this is not a release of firmware, or it is damaged");
+        assert!(said(&vec![0; MAX_FILE + 1]).contains("4194304 bytes"));
+        let other = fixture().with(|manifest| manifest.product = Label::new("toaster").unwrap());
+        assert_eq!(said(&other.file()), "it is for toaster, and not for companions");
+        let old = fixture().with(|manifest| manifest.expires = 1_700_000_000);
+        assert!(said(&old.file()).starts_with("it expired at 2023-11-14"));
+    }
+
+    #[test]
+    fn a_hub_without_a_root_says_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let without = Releases { directory: folder.path().into(), root: None };
+        let said = without.verified(&Fixture::new("1.1.0", 10).file(), NOW).unwrap_err().to_string();
+        assert!(said.contains("set [updates] root"), "{said}");
+        let file = folder.path().join("root");
+        assert!(matches!(Releases::open(folder.path(), Some(&file)), Err(RootError::Read(..))));
+        fs::write(&file, "not a root").unwrap();
+        assert!(matches!(Releases::open(folder.path(), Some(&file)), Err(RootError::NoRoot(_))));
+    }
+
+    #[test]
+    fn files_are_the_hubs_alone_and_go_when_no_release_needs_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let releases = releases(folder.path());
+        let (one, two) = (Fixture::new("1.1.0", 10_000).file(), Fixture::new("1.2.0", 9_000).file());
+        let stored: Vec<Release> = [&one, &two]
+            .map(|file| {
+                let release = releases.verified(file, NOW).unwrap();
+                releases.write(&release, file).unwrap();
+                release
+            })
+            .into();
+        let mode = fs::metadata(releases.path(&stored[0].file)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(releases.read(&stored[0]).unwrap(), one);
+        releases.keep(&stored[1..]);
+        assert!(!releases.has(&stored[0]) && releases.has(&stored[1]));
+        assert!(releases.read(&stored[0]).is_err());
+    }
+}
