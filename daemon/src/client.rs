@@ -320,6 +320,24 @@ impl Client {
         }
     }
 
+    /// Hands in a release of companions' firmware; what the hub says of it.
+    ///
+    /// # Errors
+    /// The hub does not answer, or refuses it.
+    pub async fn add_release(&self, file: Vec<u8>) -> Result<Value, ClientError> {
+        let time = SLACK + Duration::from_secs(file.len() as u64 / MIN_UPLOAD_BYTES_PER_SECOND);
+        let call = self
+            .request(Method::POST, "/v1/updates")
+            .header(CONTENT_TYPE, "application/octet-stream")
+            .timeout(time)
+            .body(file);
+        let answer = call.send().await.map_err(|error| self.away(error))?;
+        let status = answer.status();
+        self.is_its_own(status)?;
+        let body: Value = answer.json().await.map_err(|error| self.away(error))?;
+        if status.is_success() { Ok(body) } else { Err(ClientError::Refused(body)) }
+    }
+
     /// Makes a call; a refusal becomes an error that says what to do.
     pub async fn call(&self, method: Method, path: &str, request: Request<'_>) -> Result<Value, ClientError> {
         let (status, body) = self.ask(method, path, request).await?;

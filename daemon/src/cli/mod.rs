@@ -14,6 +14,7 @@ mod local;
 mod markdown;
 mod mcp;
 mod options;
+mod ota;
 mod output;
 mod people;
 mod queue;
@@ -98,6 +99,9 @@ enum Command {
     /// Pair, list, rename and revoke companions, which decide on what is held; or be one, in this terminal.
     #[command(subcommand)]
     Companion(companion::Command),
+    /// Keep signed releases of companions' firmware, and roll them out.
+    #[command(subcommand)]
+    Ota(ota::Command),
     /// See what agents were woken for, and give what failed out again.
     #[command(subcommand)]
     Turns(turns::Command),
@@ -266,6 +270,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::People(command) => people::run(&place, command).await,
         Command::Sessions(command) => sessions::run(&place, command).await,
         Command::Companion(command) => companion::run(&place, command).await,
+        Command::Ota(command) => ota::run(&place, command).await,
         Command::Audit(command) => audit::run(&place.config, command),
         Command::Restore(arguments) => restore::run(&place.config, arguments),
         Command::Local(command) => local::run(&place, command).await,

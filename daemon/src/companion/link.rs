@@ -3,9 +3,11 @@
 //! - [`connection`]: the broker's side of it;
 //! - [`received`]: what comes from companions;
 //! - [`window`]: what pairing has to do with it;
-//! - [`telling`]: what companions are told without being asked.
+//! - [`telling`]: what companions are told without being asked;
+//! - [`firmware`]: what they are told of releases.
 
 mod connection;
+mod firmware;
 mod received;
 mod telling;
 mod window;
@@ -42,6 +44,7 @@ use super::{
 use crate::{
     approval::{Approvals, device::Device, presence::Presence},
     outbox::Outbox,
+    updates::Updates,
 };
 
 /// Between attempts to reach a broker that is away.
@@ -77,6 +80,7 @@ pub fn start(
     secret: SealSecret,
     devices: Vec<Device>,
     approvals: Approvals,
+    updates: Updates,
     logins: Option<Logins>,
 ) -> Link {
     let (presence, changed) = (approvals.presence().clone(), Arc::<Notify>::default());
@@ -92,6 +96,7 @@ pub fn start(
         companions: HashMap::new(),
         outbox: approvals.outbox().clone(),
         approvals,
+        updates,
         presence,
         changed,
         logins,
@@ -108,6 +113,7 @@ struct Companion {
     device: Device,
     topics: Topics,
     session: Session,
+    firmware: firmware::Side,
 }
 
 impl Companion {
@@ -118,11 +124,25 @@ impl Companion {
 
     /// Hands over what is to be said to it.
     fn flush(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
+        self.publish(client)?;
+        // All that concerns cards has gone.
+        if self.firmware.say_block(&mut self.session, Instant::now()) {
+            self.publish(client)?;
+        }
+        Ok(())
+    }
+
+    fn publish(&mut self, client: &AsyncClient) -> Result<(), ClientError> {
         while let Some(payload) = self.session.next_payload() {
             // An acknowledgement would say that the broker has it; the session numbers its frames itself.
             client.try_publish(self.topics.down.as_str(), QoS::AtMostOnce, false, payload)?;
         }
         Ok(())
+    }
+
+    /// When it has something to do without being told anything.
+    fn next_tick(&self) -> Option<Instant> {
+        self.session.next_tick().into_iter().chain(self.firmware.next_at()).min()
     }
 }
 
@@ -132,6 +152,7 @@ struct Serving {
     secret: SealSecret,
     companions: HashMap<String, Companion>,
     approvals: Approvals,
+    updates: Updates,
     outbox: Outbox,
     presence: Presence,
     /// The register has changed.
@@ -151,7 +172,10 @@ impl Serving {
             self.serve(&mut connection).await;
             drop(connection);
             // Nothing is said into the void: frames that pile up while the broker is away help nobody later.
-            self.companions.values_mut().for_each(|companion| companion.session.close());
+            for companion in self.companions.values_mut() {
+                companion.session.close();
+                companion.firmware = firmware::Side::default();
+            }
             self.presence.all_gone();
             if let Some(window) = &mut self.window {
                 window.end(PairError::Broken);
@@ -164,11 +188,11 @@ impl Serving {
     /// Serves the companions on a connection until that breaks.
     async fn serve(&mut self, connection: &mut Connection) {
         let mut changes = self.outbox.changes();
-        let changed = Arc::clone(&self.changed);
+        let (changed, updates) = (Arc::clone(&self.changed), self.updates.clone());
         let mut anew = tokio::time::interval(TELL_INTERVAL);
         anew.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let probe = self.companions.values().filter_map(|companion| companion.session.next_tick()).min();
+            let probe = self.companions.values().filter_map(Companion::next_tick).min();
             tokio::select! {
                 packet = connection.packets.recv() => match packet {
                     None => return,
@@ -208,6 +232,7 @@ impl Serving {
                     }
                     self.update().await;
                 }
+                () = updates.changed() => self.offer_firmware().await,
                 Some(order) = self.orders.recv() => {
                     if let Err(error) = self.order(&connection.client, order).await {
                         tracing::warn!(%error, "the MQTT broker takes no more requests");
@@ -225,6 +250,7 @@ impl Serving {
                 }
                 _ = anew.tick() => {
                     self.update().await;
+                    self.offer_firmware().await;
                     register::keep(&self.presence, self.outbox.store()).await;
                 }
             }
@@ -281,6 +307,7 @@ impl Serving {
             session: Session::new(ends, self.secret.clone(), device.seal, device.version),
             device: device.clone(),
             topics,
+            firmware: firmware::Side::default(),
         });
         companion.device = device;
         companion

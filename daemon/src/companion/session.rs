@@ -9,6 +9,7 @@
 //! is not listened to until that minute is over. Those are its own, for they were sealed. What somebody else says in its
 //! name ([`Fault`]) silences nobody, and is told [`budget::MAX_FAULTS`] times a minute: it must not fill the audit.
 
+mod asked;
 mod budget;
 mod probe;
 
@@ -20,11 +21,12 @@ use std::{
 use gatepost_link::{
     Digest, RequestId,
     decision::Decision,
-    frame::{self, Down, Offer, PIECE, Refusal, Report, Up, Withdrawal},
+    frame::{self, Down, Offer, PIECE, Progress, Refusal, Report, Up, Withdrawal},
     seal::{SealKey, SealSecret},
     session::{Ends, SessionHash},
 };
 
+pub use self::asked::Asked;
 #[cfg(test)]
 use self::budget::{MAX_FAULTS, MINUTE};
 use self::{budget::Budget, probe::Probe};
@@ -52,6 +54,8 @@ pub struct Session {
     cloned: Budget,
     /// How often its display came and went.
     displays: Budget,
+    /// How often it said something of its firmware that is written down.
+    firmware: Budget,
     offered: HashMap<RequestId, Vec<u8>>,
     unshown: Vec<RequestId>,
     /// How the hub is, as it was told last in this session, and when.
@@ -65,26 +69,6 @@ pub struct Session {
     notice: Notice,
 }
 
-/// What a frame asks of the hub.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Asked {
-    /// Nothing more.
-    Nothing,
-    /// A new session began: offer what waits.
-    Begun,
-    /// Verify this decision, given in this session.
-    Decide(SessionHash, Decision),
-    /// The companion cannot show a request, for a reason that will not pass.
-    CannotShow(RequestId, Refusal),
-    /// The companion's display works, or does not.
-    Display {
-        /// Whether it does.
-        works: bool,
-        /// Whether the audit should have it: not of a display that comes and goes all the time.
-        tell: bool,
-    },
-}
-
 impl Session {
     /// No session yet with the companion that has this key, and has spoken version `seen` of the link.
     pub fn new(ends: Ends, secret: SealSecret, device: SealKey, seen: u8) -> Self {
@@ -94,6 +78,7 @@ impl Session {
             refused: Budget::default(),
             cloned: Budget::default(),
             displays: Budget::default(),
+            firmware: Budget::default(),
             offered: HashMap::new(),
             unshown: Vec::new(),
             told: None,
@@ -181,11 +166,21 @@ impl Session {
                 self.tell_again(now);
                 Asked::Display { works, tell }
             }
-            Up::Running(_) => {
+            // What it says of its firmware is written down: not of one that says so all the time.
+            Up::Running(_) | Up::Update { .. } if !self.firmware.is_left(now) => Asked::Nothing,
+            Up::Running(running) => {
+                self.firmware.spend();
                 self.tell_again(now);
-                Asked::Nothing
+                Asked::Running(running)
             }
-            Up::FetchBlock { .. } | Up::Update { .. } => Asked::Nothing,
+            Up::FetchBlock { part, offset, length } => Asked::FetchBlock { part, offset, length },
+            Up::Update { progress: progress @ Progress::Taking { .. }, image } => {
+                Asked::Update { image, progress }
+            }
+            Up::Update { image, progress } => {
+                self.firmware.spend();
+                Asked::Update { image, progress }
+            }
             Up::Refuse { request, reason } => {
                 if self.offered.remove(&request).is_none() {
                     self.faults.spend();
@@ -346,6 +341,20 @@ impl Session {
         self.push(&Down::Revoked);
     }
 
+    /// Tells the companion something of a release.
+    pub fn update_firmware(&mut self, now: Instant, down: &Down<'_>) {
+        self.push(down);
+        // A block is asked for again; of anything else the loss shows itself by the next frame.
+        if !matches!(down, Down::Block { .. }) {
+            self.tell_again(now);
+        }
+    }
+
+    /// What the companion said in a frame cannot be.
+    pub fn nonsense(&mut self) {
+        self.faults.spend();
+    }
+
     /// Asks a companion that may believe in an older session for a new one.
     pub fn greet(&mut self, now: Instant) {
         self.sealed.greet(now);
@@ -357,8 +366,8 @@ impl Session {
     }
 
     fn push(&mut self, down: &Down<'_>) {
-        // A piece is asked for again.
-        self.unproven |= !matches!(down, Down::Piece { .. });
+        // Pieces and blocks are asked for again.
+        self.unproven |= !matches!(down, Down::Piece { .. } | Down::Block { .. });
         self.sealed.say(down);
     }
 }

@@ -15,6 +15,7 @@ pub mod restore;
 mod routing;
 mod start;
 mod steady;
+mod updates;
 mod upkeep;
 mod voice;
 mod wake;
@@ -123,6 +124,9 @@ pub enum HubError {
     /// The voice's token.
     #[error("voice.token: {0}")]
     VoiceToken(SecretError),
+    /// New firmware for companions.
+    #[error("updates.{0}: {1}")]
+    Updates(&'static str, String),
     /// The HTTP interface.
     #[error("cannot listen on {0}: {1} (set [hub] listen to another port)")]
     Listen(SocketAddr, std::io::Error),
@@ -201,6 +205,7 @@ impl HubError {
             Self::HookToken(hook, _) => Some(format!("hooks.{hook}.token")),
             Self::Route(key, _) | Self::Wake(key, _) => Some(key.clone()),
             Self::VoiceToken(_) => Some("voice.token".into()),
+            Self::Updates(key, _) => Some(format!("updates.{key}")),
             _ => None,
         }
     }

@@ -20,6 +20,7 @@ use super::{
     operator, recover,
     reload::{Reload, bounds},
     routing::routing,
+    updates,
     upkeep::{self, Plan},
     voice,
     wake::{wakers, worked_for},
@@ -55,6 +56,7 @@ use crate::{
     store::Store,
     tasks,
     turns::wake::Wake,
+    updates::Updates,
 };
 
 impl Hub {
@@ -75,12 +77,14 @@ impl Hub {
 
         let descriptors = Descriptors::claim();
         let users = &extras.broker_users;
-        let (link, broker) =
-            meet_companions(config, users, descriptors.broker, &pipeline, key, secret).await?;
+        let current = Current::new(pipeline.clone());
+        let updates = updates::open(config, &current).await?;
+        let to_meet = (&pipeline, updates.clone());
+        let (link, broker) = meet_companions(config, users, descriptors.broker, to_meet, key, secret).await?;
         let (outbox, files) = (pipeline.outbox().clone(), pipeline.files().clone());
         let events = Events::new(pipeline.approvals().clone(), pipeline.0.wake.clone());
+        drop(pipeline);
         let (rest, resting) = oneshot::channel();
-        let current = Current::new(pipeline);
         let dispatcher = tokio::spawn(current.clone().dispatch(resting));
         let (bringing, brought) = (Wakers::of(&current), wakers(config)?);
         let reload = Reload::new(extras.file.as_deref(), config, opened, &current, &bringing).await;
@@ -91,7 +95,7 @@ impl Hub {
         let cards = tokio::spawn(current.clone().keep_cards());
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
-        let endpoint = endpoint(config, &current, &reload, &events, &link, broker.as_ref());
+        let endpoint = endpoint(config, &current, &reload, &events, (&link, updates), broker.as_ref());
         let (server, stop) = serve(config, listener, endpoint, descriptors.http);
         bringing.follow(brought);
         tracing::info!(%address, "the hub is ready");
@@ -204,7 +208,7 @@ async fn meet_companions(
     config: &Config,
     users: &[(String, Secret)],
     connections: usize,
-    pipeline: &Pipeline,
+    (pipeline, updates): (&Pipeline, Updates),
     key: PublicKey,
     secret: SealSecret,
 ) -> Result<(Link, Option<Broker>), HubError> {
@@ -217,7 +221,7 @@ async fn meet_companions(
     for warning in paired.warnings(approval.allow_software_companion, approval.quorum) {
         tracing::warn!("{warning}");
     }
-    Ok((link::start(address, key, secret, devices, approvals.clone(), logins), broker))
+    Ok((link::start(address, key, secret, devices, approvals.clone(), updates, logins), broker))
 }
 
 fn endpoint(
@@ -225,7 +229,7 @@ fn endpoint(
     current: &Current,
     reload: &Reload,
     events: &Events,
-    link: &Link,
+    (link, updates): (&Link, Updates),
     broker: Option<&Broker>,
 ) -> Endpoint {
     let companions = link.companions().clone();
@@ -243,6 +247,7 @@ fn endpoint(
         events: events.clone(),
         metrics,
         companions,
+        updates,
         max_body: config.hub.max_body,
         hosts: config.hub.hosts.clone(),
         load,

@@ -29,6 +29,7 @@ use crate::{
     pipeline::current::Current,
     router::drops,
     store::{Room, Space, StoreError, now_ms},
+    updates,
 };
 use exposition::{Kind, Text};
 use reloads::Reloads;
@@ -68,6 +69,8 @@ struct Counted {
     later: i64,
     /// Events that were received and no agent was told of: channel, account, reason, count.
     dropped: Vec<(String, String, String, i64)>,
+    /// Companions by board, version, and how far they are with what is rolled out there.
+    firmware: Vec<(String, String, String, i64)>,
     /// Rows that the audit ever had.
     audit: i64,
     /// The database's size in bytes, its free pages included.
@@ -107,6 +110,7 @@ impl Metrics {
         let able = "Companions that are connected now and have said that their display works: somebody can be asked there.";
         text.family("gatepost_companions_able", Kind::Gauge, able);
         text.sample(&[], as_f64(self.presence.able()));
+        write_firmware(&mut text, &counted);
         self.write_servers(&mut text);
         self.reloads.write(&mut text);
         text.family(
@@ -260,6 +264,18 @@ fn write_dropped(text: &mut Text, counted: &Counted) {
     }
 }
 
+fn write_firmware(text: &mut Text, counted: &Counted) {
+    text.family(
+        "gatepost_companion_firmware",
+        Kind::Gauge,
+        "Companions by the firmware that they run and by how far they are with the release that is rolled out to their board; the \
+         update is empty where they were not offered it.",
+    );
+    for (board, version, update, n) in &counted.firmware {
+        text.sample(&[("board", board), ("version", version), ("update", update)], *n as f64);
+    }
+}
+
 fn count(db: &Connection) -> Result<Counted, StoreError> {
     let by_channel = |sql: &str| -> Result<Vec<(String, String, i64)>, StoreError> {
         let mut rows = db.prepare_cached(sql)?;
@@ -281,6 +297,7 @@ fn count(db: &Connection) -> Result<Counted, StoreError> {
             "SELECT count(*) FROM approvals INDEXED BY approvals_later WHERE decided_at IS NULL AND card_at IS NULL",
         )?,
         dropped: drops::totals(db)?,
+        firmware: updates::store::totals(db)?,
         audit: audit::newest(db)?,
         size: number("SELECT page_count * page_size FROM pragma_page_count, pragma_page_size")?,
     })

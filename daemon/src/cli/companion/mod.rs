@@ -30,7 +30,8 @@ pub(super) enum Command {
     /// Be a companion, in this terminal: show what waits, page by page, and decide on it with two keys. For a hub on this machine or
     /// elsewhere; it must allow software companions. Pair it with: gatepost companion pair, at the hub.
     Run(run::Arguments),
-    /// List companions: which are here and whether their display works, when they were last seen, when they last decided.
+    /// List companions: which are here and whether their display works, when they were last seen, when they last decided, which firmware
+    /// they run and how far a newer one is.
     List {
         /// Print JSON.
         #[arg(long)]
@@ -196,9 +197,35 @@ fn list(companions: &[Value]) -> String {
                 moment("decided_at"),
                 counter,
                 moment("revoked_at"),
+                firmware(companion),
+                update(companion),
             ]
         })
         .collect();
-    let header = ["NAME", "KEY", "KIND", "STATE", "ADDED", "SEEN", "DECIDED", "COUNTER", "REVOKED"];
+    let header = [
+        "NAME", "KEY", "KIND", "STATE", "ADDED", "SEEN", "DECIDED", "COUNTER", "REVOKED", "FIRMWARE",
+        "UPDATE",
+    ];
     output::table(&header, &rows)
+}
+
+/// What a companion runs: a dash where its firmware is too old to say so.
+pub(super) fn firmware(companion: &Value) -> String {
+    let Some(firmware) = companion.get("firmware").filter(|firmware| firmware.is_object()) else {
+        return "-".into();
+    };
+    let trial = match text(firmware, "state") {
+        "trial" => " (on trial)",
+        "went_back" => " (went back)",
+        _ => "",
+    };
+    format!("{} {}{trial}", text(firmware, "board"), text(firmware, "version"))
+}
+
+/// How far a companion is with what is rolled out to it: a dash where nothing is.
+pub(super) fn update(companion: &Value) -> String {
+    match companion.get("update").filter(|update| update.is_object()) {
+        Some(update) => format!("{}: {}", text(update, "version"), text(update, "text")),
+        None => "-".into(),
+    }
 }

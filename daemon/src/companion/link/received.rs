@@ -36,6 +36,8 @@ impl Serving {
             let here = |companion: &&mut Companion| companion.topics.presence.as_str() == publish.topic;
             if let Some(companion) = self.companions.values_mut().find(here) {
                 self.presence.note(companion.device.key, online);
+                // Who can be asked is another matter now, and with it who may restart.
+                self.follow_offers().await;
             }
             return;
         };
@@ -43,6 +45,7 @@ impl Serving {
         match companion.session.received(Instant::now(), &publish.payload) {
             Ok(Asked::Nothing) => {}
             Ok(Asked::Begun) => {
+                companion.firmware.begin();
                 begun(companion, &self.presence, &self.outbox).await;
                 telling::remind(&self.approvals, companion).await;
                 self.update().await;
@@ -61,7 +64,13 @@ impl Serving {
                     self.tell_display(name, device, works).await;
                 }
                 self.update().await;
+                self.follow_offers().await;
             }
+            Ok(Asked::Running(running)) => self.runs(&publish.topic, running).await,
+            Ok(Asked::FetchBlock { part, offset, length }) => {
+                companion.firmware.asked(&mut companion.session, Instant::now(), part, offset, length);
+            }
+            Ok(Asked::Update { image, progress }) => self.reports(&publish.topic, image, progress).await,
             Err(fault) => {
                 tracing::warn!(companion = name, %fault, "a payload was refused");
                 let device = companion.device.key;

@@ -3,6 +3,7 @@
 use gatepost_link::{
     decision::{SignatureBytes, Verdict},
     envelope::{FrameError, OLDEST, VERSION},
+    frame::{Part, Running},
 };
 
 use super::*;
@@ -218,4 +219,43 @@ fn a_handshake_that_says_another_version_outside_than_inside_comes_to_nothing() 
     let mut open = Device::new().open();
     open[0] = OLDEST;
     assert_eq!(table.session.received(table.now, &open), Err(Fault::Forged));
+}
+
+fn running() -> Up {
+    let board = gatepost_link::update::Label::new("esp32c3").unwrap();
+    let version = gatepost_link::update::Version { major: 1, minor: 0, patch: 0 };
+    Up::Running(Running { board, version, floor: version, root: 1, state: frame::State::Settled })
+}
+
+#[test]
+fn what_a_companion_says_of_its_firmware_is_handed_on_and_not_without_an_end() {
+    let mut table = Table::open();
+    let mut heard = 0;
+    for _ in 0..2 * MAX_FAULTS {
+        heard += u32::from(matches!(table.say(&running()), Ok(Asked::Running(_))));
+    }
+    assert_eq!(heard, MAX_FAULTS);
+    // Blocks and bytes are neither written down nor counted here.
+    let block = Up::FetchBlock { part: Part::Image, offset: 2_048, length: 2_048 };
+    let asked = Asked::FetchBlock { part: Part::Image, offset: 2_048, length: 2_048 };
+    assert_eq!(table.say(&block), Ok(asked));
+    let taking = Progress::Taking { done: 1, of: 2 };
+    let report = |progress| Up::Update { image: [7; 8], progress };
+    assert_eq!(table.say(&report(taking)), Ok(Asked::Update { image: [7; 8], progress: taking }));
+    assert_eq!(table.say(&report(Progress::Asking)), Ok(Asked::Nothing));
+    table.now += MINUTE;
+    assert!(matches!(table.say(&running()), Ok(Asked::Running(_))));
+}
+
+#[test]
+fn the_loss_of_an_offer_of_firmware_shows_itself_and_a_block_is_asked_for_again() {
+    let mut table = Table::open();
+    table.session.status(table.now, Report { held: 0, queued: 0, sent: 0, last_s: None, clock_s: None });
+    assert_eq!(table.frames(), ["Status"]);
+    table.session.update_firmware(table.now, &Down::Manifest { signed: &[7; 200], utc: 1, again: false });
+    assert_eq!(table.frames(), ["Manifest", "Status"]);
+    table
+        .session
+        .update_firmware(table.now, &Down::Block { part: Part::Image, offset: 0, bytes: &[7; 2_048] });
+    assert_eq!(table.frames(), ["Block"]);
 }

@@ -19,6 +19,7 @@ use crate::{
     intake::{message_service, views::time},
     message::refusal::{Code, Refusal},
     random::to_hex,
+    updates::overview::{CompanionView, FirmwareView, UpdateView},
 };
 
 pub(super) const OPERATOR: &[Role] = &[Role::Operator];
@@ -53,6 +54,12 @@ struct Companion {
     /// Why nobody can be asked at it now, in a listing.
     #[serde(skip_serializing_if = "Option::is_none")]
     unable_because: Option<String>,
+    /// What it runs, as it said last, in a listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    firmware: Option<FirmwareView>,
+    /// How far it is with the release that is rolled out to it, in a listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    update: Option<UpdateView>,
 }
 
 impl From<&Registered> for Companion {
@@ -70,17 +77,23 @@ impl From<&Registered> for Companion {
             online: None,
             able: None,
             unable_because: None,
+            firmware: None,
+            update: None,
         }
     }
 }
 
-impl From<&Listed> for Companion {
-    fn from(listed: &Listed) -> Self {
+impl Companion {
+    /// In a listing.
+    fn listed(listed: &Listed, view: Option<CompanionView>) -> Self {
+        let (firmware, update) = view.map_or((None, None), |view| (view.firmware, view.update));
         let able = listed.unable.is_none() && listed.device.revoked_at.is_none();
         Self {
             online: Some(listed.online),
             able: Some(able),
             unable_because: listed.unable.map(|why| why.to_string()),
+            firmware,
+            update,
             ..Self::from(&listed.device)
         }
     }
@@ -135,7 +148,9 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
     endpoint
         .serve(OPERATOR, request, async |_, _| {
             let listed = endpoint.0.companions.list().await.map_err(message_service::broken)?;
-            let companions = listed.iter().map(Companion::from).collect();
+            let mut views = endpoint.0.updates.companions().await.map_err(message_service::broken)?;
+            let shown = |one: &Listed| Companion::listed(one, views.remove(&one.device.key));
+            let companions = listed.iter().map(shown).collect();
             let Broker { connected, error } = endpoint.0.companions.presence().broker();
             let broker = AtBroker { connected, reason: error };
             Ok(Json(Register { ok: true, companions, broker }).into_response())

@@ -29,6 +29,7 @@ pub mod server;
 mod tasks;
 mod tools;
 mod turns;
+mod updates;
 mod whoami;
 
 use std::sync::Arc;
@@ -54,6 +55,7 @@ use crate::{
     metrics::Metrics,
     pipeline::{Pipeline, current::Current},
     store::{Store, StoreError},
+    updates::Updates,
 };
 
 /// What the handlers share.
@@ -72,6 +74,8 @@ pub struct Behind {
     pub metrics: Metrics,
     /// The companions.
     pub companions: Companions,
+    /// Their firmware.
+    pub updates: Updates,
     /// Bodies over so many bytes are refused.
     pub max_body: usize,
     /// The names by which the hub is reached, beside those of this machine itself.
@@ -87,6 +91,7 @@ struct Shared {
     events: Events,
     metrics: Metrics,
     companions: Companions,
+    updates: Updates,
     refused: refused::Refused,
     max_body: usize,
     hosts: Vec<String>,
@@ -98,7 +103,7 @@ struct Shared {
 impl Endpoint {
     /// An interface to what is behind it.
     pub fn new(behind: Behind) -> Self {
-        let Behind { current, reload, events, metrics, companions, max_body, hosts, load } = behind;
+        let Behind { current, reload, events, metrics, companions, updates, max_body, hosts, load } = behind;
         let store = current.pipeline().outbox().store().clone();
         let refused = refused::Refused::new(store.clone());
         Self(Arc::new(Shared {
@@ -108,6 +113,7 @@ impl Endpoint {
             events,
             metrics,
             companions,
+            updates,
             refused,
             max_body,
             hosts,
@@ -183,6 +189,10 @@ const TABLE: &[(&str, Make)] = &[
     ("companions", || routes!(companions::rename)),
     ("companions", || routes!(pairing::pair)),
     ("companions", || routes!(pairing::answer)),
+    ("updates", || routes!(updates::show, updates::add)),
+    ("updates", || routes!(updates::roll_out)),
+    ("updates", || routes!(updates::pause)),
+    ("updates", || routes!(updates::resume)),
     ("hub", || routes!(reload::reload)),
     ("hub", || routes!(metrics::read)),
     ("hub", || routes!(alive)),

@@ -54,8 +54,9 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
 const MAX_BUFFER_BYTES: usize = 8 * 1024;
 /// In how many seconds a client that was turned away may try again.
 const RETRY_AFTER: HeaderValue = HeaderValue::from_static("2");
-/// The path whose body is written to disk as it comes and never held in memory: it has bounds of its own.
-const STREAMED: &str = "/v1/files";
+/// The paths whose bodies have bounds of their own: of files, which are written to disk as they come, and of releases, of which one is
+/// held at a time, and an operator's alone.
+const OWN_BOUNDS: [&str; 2] = ["/v1/files", "/v1/updates"];
 
 /// Serves a connection until it ends.
 pub(super) async fn serve(
@@ -198,7 +199,7 @@ impl Standing {
                 }
             }
         }
-        let streamed = request.uri().path() == STREAMED;
+        let streamed = OWN_BOUNDS.contains(&request.uri().path());
         let counted = (!streamed).then(|| Arc::clone(&account));
         let rest = Rest::default();
         let request = request.map(|body| Body::new(Counted::new(body, counted, rest.clone())));

@@ -1,0 +1,238 @@
+//! Releases of companions' firmware and their roll-outs, for the operator.
+
+use std::time::Duration;
+
+use axum::{
+    Json,
+    extract::{Request, State},
+    http::StatusCode,
+    response::{IntoResponse as _, Response},
+};
+use gatepost_link::update::Version;
+use serde::{Deserialize, Serialize};
+use tokio::sync::Semaphore;
+use utoipa::ToSchema;
+
+use super::{
+    Endpoint,
+    companions::OPERATOR,
+    problem::Refused,
+    server::{self, Unread},
+};
+use crate::{
+    intake::message_service,
+    message::refusal::{Code, Refusal},
+    updates::{
+        operate::{Order, OrderError},
+        overview::Overview,
+        releases::{AddError, MAX_FILE},
+        store::Release,
+    },
+};
+
+/// How long a file may take to come.
+const FILE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Companions that can be named.
+const MAX_NAMES: usize = 64;
+
+/// One file is held in memory at a time.
+static ADDING: Semaphore = Semaphore::const_new(1);
+
+/// Releases, what is rolled out, and how far the companions are.
+#[derive(Debug, Serialize, ToSchema)]
+struct Updates {
+    /// Always true.
+    ok: bool,
+    #[serde(flatten)]
+    overview: Overview,
+}
+
+/// A release that was added.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AddedRelease)]
+struct Added {
+    /// Always true.
+    ok: bool,
+    board: String,
+    version: String,
+}
+
+/// Which release goes to whom.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RollOut {
+    /// The release's version.
+    version: String,
+    /// For this board alone; for all that have a release of this version otherwise.
+    #[serde(default)]
+    board: Option<String>,
+    /// To these companions alone, by name or key, in this order.
+    #[serde(default)]
+    #[schema(max_items = 64)]
+    to: Vec<String>,
+    /// Without waiting for `[updates] hours`, nor for the first companion to prove it.
+    #[serde(default)]
+    now: bool,
+    /// To companions on which it went back as well.
+    #[serde(default)]
+    again: bool,
+}
+
+/// What is rolled out from now on.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RolledOut)]
+struct Begun {
+    /// Always true.
+    ok: bool,
+    version: String,
+    /// The boards that get it.
+    boards: Vec<String>,
+}
+
+/// Roll-outs that rest, or go on.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = RestedRollOuts)]
+struct Rested {
+    /// Always true.
+    ok: bool,
+    /// How many.
+    roll_outs: usize,
+}
+
+/// Releases of companions' firmware, what is rolled out, and how far each companion is. For the operator.
+#[utoipa::path(
+    get,
+    path = "/v1/updates",
+    responses((status = OK, body = Updates)),
+)]
+pub(super) async fn show(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |_, _| {
+            let overview = endpoint.0.updates.overview().await.map_err(message_service::broken)?;
+            Ok(Json(Updates { ok: true, overview }).into_response())
+        })
+        .await
+}
+
+/// Adds a release, as the body: it is verified by the hub's root, and kept. For the operator.
+#[utoipa::path(
+    post,
+    path = "/v1/updates",
+    request_body(content = Vec<u8>, content_type = "application/octet-stream", description = "A signed release (.gpu), of 4 MiB at most."),
+    responses((status = CREATED, body = Added), Refused<409>, Refused<422>, Refused<429>, Refused<503>),
+)]
+pub(super) async fn add(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |caller, request| {
+            let busy = || {
+                let error = "another release is being added";
+                Refusal::new(Code::RateLimited, error, "send it again when that has ended")
+            };
+            let _one = ADDING.try_acquire().map_err(|_| busy())?;
+            let file = server::read(request.into_body(), MAX_FILE, FILE_TIMEOUT).await.map_err(unread)?;
+            let release = endpoint.0.updates.add(file, &caller.to_string()).await.map_err(not_added)?;
+            let Release { board, version, .. } = release;
+            let added = Added { ok: true, board, version: version.to_string() };
+            Ok((StatusCode::CREATED, Json(added)).into_response())
+        })
+        .await
+}
+
+/// Rolls a release out: one companion first, the others once it has proved it. For the operator.
+#[utoipa::path(
+    post,
+    path = "/v1/updates/roll-out",
+    request_body(content = RollOut, example = json!({"version": "1.4.0", "to": ["hall"]})),
+    responses((status = OK, body = Begun), Refused<404>, Refused<409>),
+)]
+pub(super) async fn roll_out(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |caller, request| {
+            let RollOut { version, board, to, now, again } = endpoint.json(request).await?;
+            let version = Version::new(&version).ok_or_else(|| {
+                Refusal::input("this is no version", "a version is three numbers, such as 1.4.0")
+            })?;
+            if to.len() > MAX_NAMES {
+                return Err(Refusal::input(
+                    format!("at most {MAX_NAMES} companions are named"),
+                    "name fewer",
+                ));
+            }
+            let order = Order { version, board, to, now, again };
+            let releases =
+                endpoint.0.updates.roll_out(order, &caller.to_string()).await.map_err(not_ordered)?;
+            let boards = releases.into_iter().map(|release| release.board).collect();
+            Ok(Json(Begun { ok: true, version: version.to_string(), boards }).into_response())
+        })
+        .await
+}
+
+/// Lets every roll-out rest: what is offered is offered no more. A companion that restarts with a release goes on. For the operator.
+#[utoipa::path(
+    post,
+    path = "/v1/updates/pause",
+    responses((status = OK, body = Rested), Refused<409>),
+)]
+pub(super) async fn pause(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    rest(endpoint, request, true).await
+}
+
+/// Lets every roll-out go on that was paused. For the operator.
+#[utoipa::path(
+    post,
+    path = "/v1/updates/resume",
+    responses((status = OK, body = Rested), Refused<409>),
+)]
+pub(super) async fn resume(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    rest(endpoint, request, false).await
+}
+
+async fn rest(endpoint: Endpoint, request: Request, paused: bool) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |caller, _| {
+            let rested = endpoint.0.updates.rest(paused, &caller.to_string()).await;
+            Ok(Json(Rested { ok: true, roll_outs: rested.map_err(not_ordered)? }).into_response())
+        })
+        .await
+}
+
+fn unread(unread: Unread) -> Refusal {
+    match unread {
+        Unread::TooLong => not_added(AddError::TooLong),
+        Unread::OverBudget => {
+            Refusal::new(Code::RateLimited, "too much is being sent to the hub", "send it again later")
+        }
+        Unread::Broken => Refusal::input("the file broke off", "send it again").because("broken_body"),
+        Unread::Slow => {
+            Refusal::input("the file did not come in time", "send it faster").because("slow_body")
+        }
+    }
+}
+
+fn not_added(error: AddError) -> Refusal {
+    let text = error.to_string();
+    match error {
+        AddError::NoRoot | AddError::Taken(..) | AddError::Full => {
+            Refusal::new(Code::Conflict, text, "see GET /v1/updates")
+        }
+        AddError::TooLong => Refusal::new(Code::TooLarge, text, "send the file of one release"),
+        AddError::Package(_) | AddError::Product(_) | AddError::Expired(_) => {
+            Refusal::input(text, "nothing was stored; get the release from those who sign it")
+        }
+        AddError::Disk(..) => Refusal::new(Code::ExecutionFailed, text, "look after the hub's disk"),
+        AddError::Store(error) => message_service::broken(error),
+    }
+}
+
+fn not_ordered(error: OrderError) -> Refusal {
+    let text = error.to_string();
+    match error {
+        OrderError::NoRelease(_) | OrderError::NoCompanion(_) => {
+            Refusal::new(Code::NotFound, text, "see GET /v1/updates")
+        }
+        OrderError::Expired(..) | OrderError::OtherBoard(..) | OrderError::Nothing(_) => {
+            Refusal::new(Code::Conflict, text, "see GET /v1/updates")
+        }
+        OrderError::Store(error) => message_service::broken(error),
+    }
+}
