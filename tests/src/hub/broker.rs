@@ -173,9 +173,11 @@ impl Impostor {
         let (shared, speaker, up) = (Arc::clone(&state), client.clone(), topics.up.clone());
         let task = tokio::spawn(async move {
             while let Ok(event) = events.poll().await {
+                // Locked until it is said: what a test says next comes after it.
+                let mut state = lock(&shared);
                 let said = match event {
-                    Event::Incoming(Packet::SubAck(_)) => lock(&shared).begin(),
-                    Event::Incoming(Packet::Publish(publish)) => lock(&shared).hear(&publish.payload),
+                    Event::Incoming(Packet::SubAck(_)) => state.begin(),
+                    Event::Incoming(Packet::Publish(publish)) => state.hear(&publish.payload),
                     _ => None,
                 };
                 if let Some(payload) = said {

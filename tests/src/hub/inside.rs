@@ -485,6 +485,14 @@ impl TestHub {
         self.impostor_of(&guest.keys)
     }
 
+    /// A session with these keys, in which a script speaks.
+    ///
+    /// # Errors
+    /// The hub is stopped, or had no session for it.
+    pub(super) fn scripted(&self, keys: &Keys) -> Result<Impostor> {
+        self.impostor_of(keys)
+    }
+
     fn impostor_of(&self, keys: &Keys) -> Result<Impostor> {
         Impostor::connect(self.running()?.port, &self.bond(self.hub()?)?, keys)
     }

@@ -5,6 +5,7 @@
 //! - [`listener`]: listens to its event stream;
 //! - [`inside`]: a hub in this process, with a companion of its own, that can be stopped and started again;
 //! - [`companions`]: the list of them, as their owner has it;
+//! - [`firmware`]: releases of companions' firmware, and a companion that takes them by a script;
 //! - [`board`]: a companion that is a board in QEMU, at such a hub;
 //! - [`releasing`]: a hub of our own that offers firmware to one board;
 //! - [`updating`]: such a board, through an update;
@@ -23,6 +24,7 @@ pub mod companions;
 pub mod configuration;
 pub mod database;
 pub mod disk;
+pub mod firmware;
 pub mod inside;
 pub mod listener;
 pub mod program;

@@ -1,4 +1,4 @@
-//! Companions and their link: pairing, brokers, terminals, screens, outdated firmware.
+//! Companions and their link: pairing, brokers, terminals, screens, outdated firmware, new firmware.
 
 mod companion_run;
 mod companions;
@@ -7,3 +7,4 @@ mod link;
 mod mosquitto;
 mod outdated;
 mod pairing;
+mod updates;
