@@ -207,7 +207,7 @@ impl Updates {
             _ => self.taken().remove(&device),
         };
         let Some(change) = change else { return Ok(()) };
-        self.store().write(move |tx| Ok::<_, StoreError>(write(tx, device, &release, change)?)).await?;
+        self.store().write(move |tx| write(tx, device, &release, change)).await?;
         Ok(())
     }
 

@@ -132,6 +132,10 @@ impl Peer for Device {
     fn random(&mut self) -> u32 {
         0
     }
+
+    fn restarts(&self, _: Millis) -> bool {
+        false
+    }
 }
 
 struct Bench {
@@ -157,6 +161,10 @@ impl Board for Bench {
 
     fn log(&mut self, event: ConnectionEvent) {
         self.did.send(Did::Logged(event)).unwrap();
+    }
+
+    fn restart(&mut self) {
+        unreachable!("it takes no updates");
     }
 }
 

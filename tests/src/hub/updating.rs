@@ -101,9 +101,9 @@ impl UpdatingBoard {
     /// It is switched off.
     pub fn view(&self) -> Result<String> {
         let log = self.log()?;
-        let views =
+        let mut views =
             log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.split_once("screen: "));
-        Ok(views.last().map_or_else(String::new, |(_, view)| view.trim_end().to_owned()))
+        Ok(views.next_back().map_or_else(String::new, |(_, view)| view.trim_end().to_owned()))
     }
 
     /// Whether a hold of Approve would install the release now.

@@ -189,7 +189,7 @@ fn enough_stay_who_can_be_asked() {
         "one that was offered it is told that it is not any more"
     );
     assert_eq!(of(&[c1.clone(), c2.clone()], 2), [Turn::Offer, behind("c1")], "there are no others");
-    assert_eq!(of(&[c1.clone()], 1), [Turn::Offer]);
+    assert_eq!(of(std::slice::from_ref(&c1), 1), [Turn::Offer]);
     assert_eq!(of(&[c1.clone(), c2.clone().away()], 1)[0], Turn::Waits(Wait::Quorum(1)));
     let outdated = Companion { able: false, ..c1.clone() };
     assert_eq!(of(&[outdated, c2.clone(), c3.clone()], 2)[0], Turn::Offer, "it approves nothing as it is");

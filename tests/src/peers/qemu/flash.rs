@@ -85,7 +85,6 @@ impl Flash {
         let mut storage: Image<'_> = FlashStorage::new(parts(&whole).storage);
         let (keys, bond) = (storage.load_keys()?, storage.load_bond()?);
         let counter = storage.reserve()?;
-        drop(storage);
         self.write(whole)?;
         Ok(Kept { keys, bond, counter })
     }
