@@ -166,16 +166,17 @@ impl Session {
                 self.tell_again(now);
                 Asked::Display { works, tell }
             }
-            // What it says of its firmware is written down: not of one that says so all the time.
+            // Blocks and bytes are neither written down nor counted here.
+            Up::FetchBlock { part, offset, length } => Asked::FetchBlock { part, offset, length },
+            Up::Update { progress: progress @ Progress::Taking { .. }, image } => {
+                Asked::Update { image, progress }
+            }
+            // What else it says of its firmware is written down: not of one that says so all the time.
             Up::Running(_) | Up::Update { .. } if !self.firmware.is_left(now) => Asked::Nothing,
             Up::Running(running) => {
                 self.firmware.spend();
                 self.tell_again(now);
                 Asked::Running(running)
-            }
-            Up::FetchBlock { part, offset, length } => Asked::FetchBlock { part, offset, length },
-            Up::Update { progress: progress @ Progress::Taking { .. }, image } => {
-                Asked::Update { image, progress }
             }
             Up::Update { image, progress } => {
                 self.firmware.spend();

@@ -6,8 +6,8 @@ use crate::metrics::resident;
 
 /// By so much it may grow before anything is given back, in bytes.
 const SLACK: u64 = 2 * 1024 * 1024;
-/// A start is over by then, and what ran in it alone can go.
-const START: Duration = Duration::from_secs(15);
+/// A start is over by then, with what callers do for the first time after it, and what ran in it alone can go.
+const START: Duration = Duration::from_mins(2);
 /// Between two times that code is given back. What an idle hub needs of it comes back within seconds, some hundred page faults.
 const CODE_INTERVAL: Duration = Duration::from_hours(1);
 

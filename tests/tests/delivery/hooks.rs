@@ -203,7 +203,8 @@ fn what_ended_is_told_in_order_once_and_not_forgotten_over_a_restart() -> Result
     let hooks = [
         sending("cancel", &format!("if grep -q \"A bad one\"; then echo \"{{\\\"action\\\": \\\"cancel\\\", \\\"reason\\\": \\\"bad\\\"}}\"; else {PASS}; fi")),
         hook("breaks", "message_sent", &format!("echo x >> {}; exit 1", asked.display())),
-        hook("tell", "message_sent", &format!("(cat; echo) >> {}", told.display())),
+        // In one write: a line that is there is whole.
+        hook("tell", "message_sent", &format!("printf '%s\\n' \"$(cat)\" >> {}", told.display())),
     ]
     .concat();
     let mut hub = SpawnedHub::at_rest(folder, &agents(&hooks))?;
@@ -218,6 +219,8 @@ fn what_ended_is_told_in_order_once_and_not_forgotten_over_a_restart() -> Result
             .collect::<Result<Vec<Value>>>()
     };
     heard(2)?;
+    // Until the hub has seen that the hook has ended: one that it stops with itself is asked again.
+    thread::sleep(Duration::from_secs(1));
     hub.terminate()?;
     hub.run()?;
     let three = send("Three.")?;

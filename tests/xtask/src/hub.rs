@@ -47,9 +47,7 @@ pub(crate) fn build(machine: Machine) -> Result<PathBuf> {
     // What tells how to get back out of each function: a program that ends at a panic, and has no names, has no use for that
     // tenth of itself.
     let flags = format!("CARGO_TARGET_{}_RUSTFLAGS", target.replace('-', "_").to_uppercase());
-    // And where it was loaded stands in a megabyte of relocations, or in the 20 KB of their packed form, which glibc reads since 2.36
-    // (<https://sourceware.org/glibc/wiki/Release/2.36>): Debian 12 has that.
-    cargo.env(flags, "-Cforce-unwind-tables=no -Clink-arg=-Wl,-z,pack-relative-relocs");
+    cargo.env(flags, "-Cforce-unwind-tables=no");
     // A tenth smaller again, for a minute more of building.
     cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
     // And again, for three minutes more: what several crates made of the same generic code is one.

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::{Value, json};
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::{
     Failed,
@@ -102,10 +103,12 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
 const MINUTE: Duration = Duration::from_secs(60);
 
 async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
+    // Once, for all of it: a Ctrl-C between two steps counts at the next.
+    let mut stop = signal(SignalKind::interrupt()).map_err(Failed::refused)?;
     print_note!("waiting for a companion that shows \"not paired\" ...");
     let wait = Request { wait: MINUTE, ..Request::default() };
     let shown =
-        unless_stopped(client.call(Method::POST, "/v1/pairing", wait)).await.ok_or(Failed::Said)??;
+        unless_stopped(&mut stop, client.call(Method::POST, "/v1/pairing", wait)).await.ok_or(Failed::Said)??;
     let code = text(&shown, "code").to_owned();
     if text(&shown, "kind") == "software" {
         print_note!(
@@ -117,7 +120,7 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     print_note!(
         "If the companion shows this number, hold its Approve button and type yes. Or type the number that it shows:"
     );
-    let typed = match unless_stopped(tokio::task::spawn_blocking(typed)).await {
+    let typed = match unless_stopped(&mut stop, tokio::task::spawn_blocking(typed)).await {
         Some(typed) => typed.map_err(Failed::refused)?,
         // No call is open now: the hub must be told, or it waits for an answer and nobody else can pair meanwhile.
         None => String::new(),
@@ -126,7 +129,8 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     let body = Some(json!({"same": same, "name": name}));
     let path = format!("/v1/pairing/{}", escaped(&code));
     let request = Request { body, wait: MINUTE, ..Request::default() };
-    let answer = unless_stopped(client.call(Method::POST, &path, request)).await.ok_or(Failed::Said)??;
+    let answer = client.call(Method::POST, &path, request);
+    let answer = unless_stopped(&mut stop, answer).await.ok_or(Failed::Said)??;
     let companion = answer.get("companion").cloned().unwrap_or_default();
     print_note!(
         "paired: {} ({} {})",
@@ -139,13 +143,15 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
 
 /// What the work results in, or nothing if Ctrl-C is pressed first. A call that is broken off so ends the attempt: the hub sees
 /// that its connection closes.
-async fn unless_stopped<T>(work: impl Future<Output = T>) -> Option<T> {
+async fn unless_stopped<T>(stop: &mut Signal, work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
-        result = work => Some(result),
-        Ok(()) = tokio::signal::ctrl_c() => {
+        // First: a terminal that is closed ends what is typed as well.
+        biased;
+        Some(()) = stop.recv() => {
             print_note!("stopped");
             None
         }
+        result = work => Some(result),
     }
 }
 

@@ -98,6 +98,8 @@ struct Shared {
     load: Load,
     /// Notifications of platforms that are being read.
     notifications: Semaphore,
+    /// Releases of firmware that are being added.
+    releases: Semaphore,
 }
 
 impl Endpoint {
@@ -119,6 +121,7 @@ impl Endpoint {
             hosts,
             load,
             notifications: Semaphore::new(platform::AT_ONCE),
+            releases: Semaphore::new(updates::ADDED_AT_ONCE),
         }))
     }
 

@@ -10,7 +10,6 @@ use axum::{
 };
 use gatepost_link::update::Version;
 use serde::{Deserialize, Serialize};
-use tokio::sync::Semaphore;
 use utoipa::ToSchema;
 
 use super::{
@@ -35,8 +34,8 @@ const FILE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Companions that can be named.
 const MAX_NAMES: usize = 64;
 
-/// One file is held in memory at a time.
-static ADDING: Semaphore = Semaphore::const_new(1);
+/// Releases that are added at once: each is some megabytes in memory.
+pub(super) const ADDED_AT_ONCE: usize = 1;
 
 /// Releases, what is rolled out, and how far the companions are.
 #[derive(Debug, Serialize, ToSchema)]
@@ -128,7 +127,7 @@ pub(super) async fn add(State(endpoint): State<Endpoint>, request: Request) -> R
                 let error = "another release is being added";
                 Refusal::new(Code::RateLimited, error, "send it again when that has ended")
             };
-            let _one = ADDING.try_acquire().map_err(|_| busy())?;
+            let _one = endpoint.0.releases.try_acquire().map_err(|_| busy())?;
             let file = server::read(request.into_body(), MAX_FILE, FILE_TIMEOUT).await.map_err(unread)?;
             let release = endpoint.0.updates.add(file, &caller.to_string()).await.map_err(not_added)?;
             let Release { board, version, .. } = release;

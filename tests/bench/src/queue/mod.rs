@@ -193,7 +193,7 @@ fn receives() -> Outcome<()> {
 fn memory() -> Outcome<()> {
     let mut fixture = fixture::Fixture::build(None)?;
     fixture.run()?;
-    std::thread::sleep(Duration::from_secs(5));
+    std::thread::sleep(receivers::SETTLED);
     let (before, idle) = (fixture.sleeps()?, fixture.resident()?);
     std::thread::sleep(Duration::from_secs(5));
     let slept = fixture.sleeps()?.into_iter().map(|(thread, now)| now - before.get(&thread).unwrap_or(&0));
