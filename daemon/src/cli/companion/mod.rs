@@ -99,6 +99,8 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
     Ok(())
 }
 
+/// By so much later a Ctrl-C may be noticed than the end of the input that came with it.
+const CLOSING: Duration = Duration::from_millis(200);
 /// How long a call may wait for a device, or for the person before it.
 const MINUTE: Duration = Duration::from_secs(60);
 
@@ -107,8 +109,9 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
     let mut stop = signal(SignalKind::interrupt()).map_err(Failed::refused)?;
     print_note!("waiting for a companion that shows \"not paired\" ...");
     let wait = Request { wait: MINUTE, ..Request::default() };
-    let shown =
-        unless_stopped(&mut stop, client.call(Method::POST, "/v1/pairing", wait)).await.ok_or(Failed::Said)??;
+    let shown = unless_stopped(&mut stop, client.call(Method::POST, "/v1/pairing", wait))
+        .await
+        .ok_or(Failed::Said)??;
     let code = text(&shown, "code").to_owned();
     if text(&shown, "kind") == "software" {
         print_note!(
@@ -121,7 +124,14 @@ async fn pair(client: &Client, name: Option<String>) -> Result<(), Failed> {
         "If the companion shows this number, hold its Approve button and type yes. Or type the number that it shows:"
     );
     let typed = match unless_stopped(&mut stop, tokio::task::spawn_blocking(typed)).await {
-        Some(typed) => typed.map_err(Failed::refused)?,
+        Some(typed) => {
+            let typed = typed.map_err(Failed::refused)?;
+            // Whoever stops the program often closes its input too, and that may be noticed first.
+            if typed.is_empty() {
+                let _ = unless_stopped(&mut stop, tokio::time::sleep(CLOSING)).await;
+            }
+            typed
+        }
         // No call is open now: the hub must be told, or it waits for an answer and nobody else can pair meanwhile.
         None => String::new(),
     };
