@@ -197,7 +197,7 @@ impl Updates {
             return Ok(());
         }
         let known = self.store().look(|db| {
-            let found = store::releases(db)?.into_iter().find(|one| one.seq == release);
+            let found = store::kept(db, release)?;
             Ok::<_, StoreError>(found.zip(store::install_of(db, device, release)?))
         })?;
         let Some((release, install)) = known else { return Err(Nonsense.into()) };
@@ -239,7 +239,7 @@ impl Updates {
         self.taken().remove(&device);
         self.store()
             .write(move |tx| {
-                let Some(row) = store::releases(tx)?.into_iter().find(|one| one.seq == release) else {
+                let Some(row) = store::kept(tx, release)? else {
                     return Ok(());
                 };
                 let before = store::install_of(tx, device, release)?;
@@ -261,8 +261,7 @@ impl Updates {
 fn installing(tx: &Transaction<'_>, device: PublicKey) -> Result<Option<Release>, StoreError> {
     let installs = store::installs(tx)?.remove(&device).unwrap_or_default();
     let found = installs.into_iter().find(|install| install.stage == Stage::Installing);
-    let releases = store::releases(tx)?.into_iter();
-    Ok(found.and_then(|install| releases.into_iter().find(|release| release.seq == install.release)))
+    found.map_or(Ok(None), |install| store::kept(tx, install.release))
 }
 
 /// Writes down what has changed with a release on a companion, and that it has.

@@ -119,5 +119,5 @@ impl Fixture {
 }
 
 fn list(image: &[u8]) -> Vec<u8> {
-    image.chunks(4_096).flat_map(|block| Digest::of(block).0).collect()
+    gatepost_link::update::list(image).collect()
 }

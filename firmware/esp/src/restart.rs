@@ -1,6 +1,5 @@
 //! What restarts the device: a panic, and firmware on trial that hangs.
 
-use embassy_time::Timer;
 use esp_backtrace as _;
 use esp_hal::{
     delay::Delay,
@@ -9,9 +8,7 @@ use esp_hal::{
     system::software_reset,
     time::Duration,
 };
-use gatepost_companion::{slots::Slots, update::updater::TRIAL_MS};
-
-use crate::flash::Partition;
+use gatepost_companion::update::updater::TRIAL_MS;
 
 /// The trial's own deadline, counted by the program, comes first. The watchdog's clock is an RC oscillator, some percent off.
 const WATCHDOG: Duration = Duration::from_millis(TRIAL_MS + 20_000);
@@ -27,15 +24,6 @@ pub fn start_watchdog(timer: RTC_TIMER<'static>) -> Rwdt {
     // What it counted for the loader.
     watchdog.feed();
     watchdog
-}
-
-/// Stops the watchdog once the record in the flash says that the trial is over.
-#[embassy_executor::task]
-pub async fn stop_after_trial(mut watchdog: Rwdt, mut slots: Slots<Partition>) {
-    while !matches!(slots.on_trial(), Ok(None)) {
-        Timer::after_secs(1).await;
-    }
-    watchdog.disable();
 }
 
 /// After the message of a panic. The device starts anew, as it is of no use as it is; on trial that start counts.

@@ -41,9 +41,9 @@ use gatepost_companion::{
         setup::{About, SetUp, serve::serve},
         wifi::Wifi,
     },
-    slots::{Slots, partitions::SLOT_BYTES},
+    slots::partitions::SLOT_BYTES,
     ui::debounce::Switches,
-    update::{Firmware, ImageKind, Started, Updater, Updates as _},
+    update::{Firmware, ImageKind, Started, Updater, Updates, Watched},
 };
 use gatepost_esp::{flash, light::Light, restart};
 use gatepost_link::{seal::Random as _, update::Label};
@@ -104,24 +104,23 @@ async fn set_up(
 
 /// Counts this start, and puts new firmware on trial under a watchdog. The partition of the storage, and the updates.
 // Not in `main`: what an async function has borrowed keeps its memory for good, even if it is moved on.
-fn start(
-    flash: FLASH<'static>,
-    timer: RTC_TIMER<'static>,
-    spawner: Spawner,
-) -> (flash::Partition, Updater<flash::Partition>) {
+fn start(flash: FLASH<'static>, timer: RTC_TIMER<'static>) -> (flash::Partition, impl Updates) {
     let (parts, running) = flash::take(flash);
     let partition = parts.storage.clone();
-    let slots = Slots::new(parts.clone(), running);
     let Started::Run(updater) = Updater::start(parts, running, FIRMWARE) else {
         println!("this firmware did not prove itself: back to the one before");
         software_reset()
     };
-    if updater.is_on_trial() {
+    let watchdog = updater.is_on_trial().then(|| {
         println!("this firmware is on trial");
-        let watchdog = restart::start_watchdog(timer);
-        spawner.spawn(restart::stop_after_trial(watchdog, slots).expect("spawned once"));
-    }
-    (partition, updater)
+        restart::start_watchdog(timer)
+    });
+    let updates = Watched::new(updater, move || {
+        if let Some(mut watchdog) = watchdog {
+            watchdog.disable();
+        }
+    });
+    (partition, updates)
 }
 
 #[esp_rtos::main]
@@ -131,7 +130,7 @@ async fn main(spawner: Spawner) -> ! {
     if release::HAS_DEVELOPMENT_KEYS {
         println!("DEV KEYS: anybody can sign firmware for this device");
     }
-    let (partition, updater) = start(pins.FLASH, pins.RTC_TIMER, spawner);
+    let (partition, updates) = start(pins.FLASH, pins.RTC_TIMER);
     // The radio wants about 128 KB: what the bootloader has done with, and as much again.
     esp_alloc::heap_allocator!(#[unsafe(link_section = ".dram2_uninit")] size: 64 * 1024);
     esp_alloc::heap_allocator!(size: 64 * 1024);
@@ -174,7 +173,7 @@ async fn main(spawner: Spawner) -> ! {
     spawner.spawn(set_up(wifi, serial.into_async(), set_up_storage).expect("spawned once"));
 
     let mut board = Board::new(Switches::new(approve, deny, Delay), bus, light);
-    let companion = Companion::with_updates(storage, random, Geometry::SMALL, Settings::default(), updater);
+    let companion = Companion::with_updates(storage, random, Geometry::SMALL, Settings::default(), updates);
     let mut companion = companion.unwrap_or_else(|error| panic!("the device's keys cannot be read: {error}"));
     println!("device {}", gatepost_link::topic::name(companion.device()));
     event_loop::run(&mut companion, &mut board, &mut Connector::new(stack, || wifi.hub())).await

@@ -15,7 +15,7 @@ use gatepost_link::{
         BLOCK_BYTES, Manifest, Root, Signed, Version,
         package::{MAGIC, Package, PackageError},
         rule::{self, Device, PRODUCT},
-        signed::{MAX_SIGNATURES, MAX_SIGNED_BYTES},
+        signed::{MAX_SIGNATURES, MAX_SIGNED_BYTES, holds},
     },
 };
 
@@ -26,7 +26,6 @@ pub use self::{
 use crate::{
     image::{Board, SLOT_BYTES},
     minisign::Secret,
-    roots,
 };
 
 /// From how far ahead an expiry is warned of: three years, in seconds.
@@ -50,7 +49,7 @@ pub struct Plan<'a> {
 impl Plan<'_> {
     /// What is signed: the manifest, and the list of the blocks' hashes that it names.
     pub fn manifest(&self) -> (Manifest, Vec<u8>) {
-        let list: Vec<u8> = self.image.chunks(BLOCK_BYTES).flat_map(|block| Digest::of(block).0).collect();
+        let list: Vec<u8> = gatepost_link::update::list(self.image).collect();
         let manifest = Manifest {
             product: PRODUCT,
             board: self.board.label(),
@@ -121,7 +120,7 @@ impl<'a> Release<'a> {
         let signed = Signed::from_bytes(package.signed()).ok_or(PackageError::Malformed)?;
         let (keys, bytes) = (release.root().release().keys(), manifest.to_bytes());
         let hold = |(number, signature): &(u8, SignatureBytes)| {
-            keys.get(usize::from(*number)).is_some_and(|key| roots::holds(*key, &bytes, signature))
+            keys.get(usize::from(*number)).is_some_and(|key| holds(*key, &bytes, signature))
         };
         if !signed.signatures().iter().all(hold) {
             return Err(ReleaseError::OtherSignature);
@@ -203,7 +202,7 @@ pub fn signers(package: &Package<'_>, root: &Root) -> Vec<PublicKey> {
     let signed = Signed::from_bytes(package.signed());
     let signatures = signed.iter().flat_map(|signed| signed.signatures());
     let signer = signatures.filter_map(|(number, signature)| {
-        keys.get(usize::from(*number)).filter(|key| roots::holds(**key, &bytes, signature))
+        keys.get(usize::from(*number)).filter(|key| holds(**key, &bytes, signature))
     });
     signer.copied().collect()
 }

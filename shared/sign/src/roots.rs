@@ -1,11 +1,10 @@
 //! Roots: who may sign, from one version to the next.
 
-use ed25519_dalek::{Signature, VerifyingKey};
 use gatepost_link::{
     decision::{PublicKey, SignatureBytes},
     update::{
         root::{MAX_FILE_BYTES, MAX_ROOT_BYTES, Role, Root, RootFile, Signer},
-        signed::MAX_SIGNATURES,
+        signed::{MAX_SIGNATURES, holds},
     },
 };
 
@@ -141,12 +140,6 @@ pub fn signed_by(file: &RootFile, before: Option<&Root>) -> Vec<(PublicKey, bool
         })
     };
     keys.iter().enumerate().map(|(number, key)| (*key, signed(number, key))).collect()
-}
-
-/// Whether this key signed these bytes, as strictly as a device looks at it.
-pub(crate) fn holds(key: PublicKey, bytes: &[u8], signature: &SignatureBytes) -> bool {
-    let key = VerifyingKey::from_bytes(&key.0);
-    key.is_ok_and(|key| key.verify_strict(bytes, &Signature::from_bytes(&signature.0)).is_ok())
 }
 
 /// Why there is no root, or none that is signed.

@@ -108,7 +108,7 @@ fn sign(seed: u8, bytes: &[u8]) -> SignatureBytes {
 }
 
 fn list(image: &[u8]) -> Vec<u8> {
-    image.chunks(4_096).flat_map(|block| Digest::of(block).0).collect()
+    gatepost_link::update::list(image).collect()
 }
 
 /// A companion that says by a script what it runs.

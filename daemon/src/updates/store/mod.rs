@@ -81,6 +81,12 @@ pub fn releases(db: &Connection) -> Result<Vec<Release>, StoreError> {
     Ok(all)
 }
 
+/// The release of this row, if its file is kept.
+pub fn kept(db: &Connection, seq: i64) -> Result<Option<Release>, StoreError> {
+    let mut rows = db.prepare_cached(&format!("{RELEASE} WHERE seq = ? AND removed_at IS NULL"))?;
+    Ok(rows.query_row([seq], release).optional()?)
+}
+
 /// The release of this board and version, its file kept or not.
 pub fn find(db: &Connection, board: &str, wanted: Version) -> Result<Option<Release>, StoreError> {
     let mut rows = db.prepare_cached(&format!("{RELEASE} WHERE board = ? AND version = ?"))?;

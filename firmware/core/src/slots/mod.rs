@@ -168,6 +168,11 @@ impl<F: NorFlash + Clone> Slots<F> {
         Ok(trial.is_some_and(|trial| self.has_failed(&trial) && trial.image() == image_id(image)))
     }
 
+    /// Reads the first bytes of an image.
+    pub fn read_head(&mut self, image: &Whole, bytes: &mut [u8]) -> Result<(), FlashError<F::Error>> {
+        self.parts.images[image.slot.index()].read(0, bytes).map_err(FlashError::Flash)
+    }
+
     /// Makes the image in the other slot one that no loader starts: it is below the floor. Not while the running one is on trial.
     pub fn erase_other(&mut self) -> Result<(), FlashError<F::Error>> {
         let other = &mut self.parts.images[self.running.other().index()];

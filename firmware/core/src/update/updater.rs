@@ -59,7 +59,6 @@ enum Stage<F> {
 #[derive(Debug)]
 pub struct Updater<F> {
     slots: Slots<F>,
-    images: [F; 2],
     trust: Trust<F>,
     firmware: Firmware,
     state: State,
@@ -75,7 +74,6 @@ impl<F: NorFlash + Clone> Updater<F> {
     /// Counts this start. The first thing that a device does; `running` is the slot that it knows itself to be in.
     pub fn start(parts: Parts<F>, running: Slot, firmware: Firmware) -> Started<F> {
         let trust = Trust::new(parts.storage.clone(), firmware.root);
-        let images = parts.images.clone();
         let mut slots = Slots::new(parts, running);
         let state = match slots.at_start() {
             Ok(Start::Restart) => return Started::Restart,
@@ -87,7 +85,6 @@ impl<F: NorFlash + Clone> Updater<F> {
         };
         Started::Run(Self {
             slots,
-            images,
             trust,
             firmware,
             state,
@@ -203,8 +200,7 @@ impl<F: NorFlash + Clone> Updater<F> {
     /// Whether the image is one for this board.
     fn fits(&mut self, whole: &Whole) -> Result<(), NotTaken> {
         let mut header = [0; HEADER_BYTES];
-        let flash = &mut self.images[whole.slot().index()];
-        flash.read(0, &mut header).map_err(|_| NotTaken::Flash)?;
+        self.slots.read_head(whole, &mut header).map_err(|_| NotTaken::Flash)?;
         self.firmware.image.fits(&header).map_err(NotTaken::Unfit)
     }
 

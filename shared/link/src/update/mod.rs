@@ -40,6 +40,11 @@ pub const LIST_BYTES: usize = 4 * BLOCK_BYTES;
 /// Most blocks of an image: as many as hashes fit [`LIST_BYTES`].
 pub const MAX_BLOCKS: usize = LIST_BYTES / HASH_BYTES;
 
+/// The list of an image's blocks: the hash of each, one after the other.
+pub fn list(image: &[u8]) -> impl Iterator<Item = u8> {
+    image.chunks(BLOCK_BYTES).flat_map(|block| crate::Digest::of(block).0)
+}
+
 /// The first bytes of an image's hash, by which frames and records name it.
 pub type ImageId = [u8; 8];
 

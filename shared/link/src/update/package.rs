@@ -129,6 +129,7 @@ mod tests {
     use crate::{
         decision::SignatureBytes,
         update::{
+            list as list_of,
             root::{MAX_FILE_BYTES, MAX_ROOT_BYTES, Signer},
             signed::MAX_SIGNED_BYTES,
             testing::{key, manifest, root, sign},
@@ -145,7 +146,7 @@ mod tests {
     }
 
     fn of_image(image: &[u8]) -> (Manifest, Vec<u8>) {
-        let list: Vec<u8> = image.chunks(4096).flat_map(|block| Digest::of(block).0).collect();
+        let list: Vec<u8> = list_of(image).collect();
         let size = image.len() as u32;
         (Manifest { size, image: Digest::of(image), blocks: Digest::of(&list), ..manifest() }, list)
     }

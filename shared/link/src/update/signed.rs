@@ -99,8 +99,8 @@ pub(super) fn signed_by<'s>(
     threshold > 0 && counted.count_ones() >= u32::from(threshold)
 }
 
-/// Strict: no weak key, and one signature of each message and key.
-fn holds(key: PublicKey, bytes: &[u8], signature: &SignatureBytes) -> bool {
+/// Whether this key signed these bytes. Strict: no weak key, and one signature of each message and key.
+pub fn holds(key: PublicKey, bytes: &[u8], signature: &SignatureBytes) -> bool {
     let key = VerifyingKey::from_bytes(&key.0);
     key.is_ok_and(|key| key.verify_strict(bytes, &Signature::from_bytes(&signature.0)).is_ok())
 }

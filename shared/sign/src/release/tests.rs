@@ -6,7 +6,7 @@ use gatepost_link::update::{
 use super::*;
 use crate::{
     image::{ImageError, MAX_IMAGE},
-    roots::Change,
+    roots::{self, Change},
 };
 
 /// 2026-11-26.

@@ -103,7 +103,7 @@ impl Release {
     }
 
     fn signed(version: Version, image: Vec<u8>) -> Result<Self> {
-        let list: Vec<u8> = image.chunks(BLOCK_BYTES).flat_map(|block| Digest::of(block).0).collect();
+        let list: Vec<u8> = gatepost_link::update::list(&image).collect();
         let manifest = Manifest {
             product: PRODUCT,
             board: Label::new("qemu-virt").context("it is short")?,

@@ -73,7 +73,7 @@ pub(super) struct Release {
 impl Release {
     pub(super) fn new(major: u16) -> Self {
         let bytes = image(major);
-        let list: Vec<u8> = bytes.chunks(4096).flat_map(|block| Digest::of(block).0).collect();
+        let list: Vec<u8> = gatepost_link::update::list(&bytes).collect();
         let manifest = Manifest {
             product: label("companion"),
             board: label("test"),
