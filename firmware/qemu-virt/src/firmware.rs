@@ -1,15 +1,10 @@
 //! What runs here, and whose updates it takes.
 
-use gatepost_companion::{
-    slots::{flat::Header, partitions::SLOT_BYTES},
-    update::{Firmware, ImageKind},
-};
+use gatepost_companion::{slots::flat::Header, update::Firmware};
 use gatepost_link::update::Label;
 
-const BOARD: Label = match Label::new("qemu-virt") {
-    Some(label) => label,
-    None => panic!("it is short"),
-};
+const BOARD: Label = Label::new("qemu-virt").expect("a label");
+
 /// The first root of this build. Version and time are the image's own: the tests make several of one build.
 #[allow(dead_code, reason = "version and time are in the image's header")]
 mod release {
@@ -21,12 +16,5 @@ pub const DEVELOPMENT: &str = if release::HAS_DEVELOPMENT_KEYS { ", DEV KEYS" } 
 
 /// The firmware whose image has this header.
 pub fn of(header: &Header) -> Firmware {
-    Firmware {
-        board: BOARD,
-        version: header.version,
-        built: header.built,
-        slot: SLOT_BYTES,
-        image: ImageKind::Any,
-        root: Some(release::ROOT),
-    }
+    Firmware::emulated(BOARD, header, release::ROOT)
 }

@@ -26,7 +26,10 @@ pub use self::{
     updater::{Started, Updater},
     watched::Watched,
 };
-use crate::Millis;
+use crate::{
+    Millis,
+    slots::{flat::Header, partitions::SLOT_BYTES},
+};
 
 /// What runs on this device, and what may run on it.
 #[derive(Debug, Clone, Copy)]
@@ -46,6 +49,12 @@ pub struct Firmware {
 }
 
 impl Firmware {
+    /// The firmware of an emulated board whose image has this header; `root` is its first root.
+    pub const fn emulated(board: Label, header: &Header, root: &'static [u8]) -> Self {
+        let Header { version, built, .. } = *header;
+        Self { board, version, built, slot: SLOT_BYTES, image: ImageKind::Any, root: Some(root) }
+    }
+
     /// The device, as the rule asks for it.
     fn device(&self, floor: Version) -> Device {
         let Self { board, version, built, slot, .. } = *self;
