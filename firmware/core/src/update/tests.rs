@@ -66,7 +66,7 @@ fn a_release_is_fetched_asked_about_tried_and_confirmed() {
     assert_eq!(flash.boot(), Some((Slot::Ota1, version(2))));
     let mut fixture = Fixture::online(&flash);
     assert_eq!(state(&fixture.sent), Some(State::Trial(release.image())));
-    fixture.wait(PROOF_MS + 1_000);
+    fixture.wait(PROOF_MS + 100);
     assert_eq!(state(&fixture.sent), Some(State::Settled));
     fixture.wait(TRIAL_MS);
     assert!(!fixture.restarts());

@@ -22,6 +22,8 @@ use crate::{
 pub const TRIAL_MS: u64 = 180_000;
 /// Firmware on trial is good once everything has worked for so long.
 pub const PROOF_MS: u64 = 10_000;
+/// A flash that did not take the confirmation is tried again after so long.
+const CONFIRM_RETRY_MS: u64 = 1_000;
 /// Between the hold of Approve and the restart: the hub hears of it, and a person sees it.
 const FAREWELL_MS: u64 = 1_000;
 /// Frames that wait to be sent.
@@ -213,10 +215,29 @@ impl<F: NorFlash + Clone> Updater<F> {
         self.stage = Stage::Installing { restart_at: now.after(FAREWELL_MS) };
     }
 
-    /// Whether everything works that firmware on trial must show; since when.
+    fn all_works(&self, moment: Moment) -> bool {
+        moment.is_ready && moment.display_works && self.answered
+    }
+
+    /// When firmware on trial must look at itself.
+    fn next_proof(&self, now: Millis, moment: Moment) -> Option<Millis> {
+        if !self.is_on_trial() {
+            return None;
+        }
+        let end = Millis(TRIAL_MS).max(now.after(CONFIRM_RETRY_MS));
+        if !self.all_works(moment) {
+            return Some(end);
+        }
+        let proof = self.works_since.map_or(now, |since| since.after(PROOF_MS));
+        // Past it, the flash did not take the confirmation.
+        let is_late = self.works_since.is_some() && proof <= now;
+        Some(end.min(if is_late { now.after(CONFIRM_RETRY_MS) } else { proof }))
+    }
+
+    /// Notes since when everything has worked that firmware on trial must show, and confirms the firmware in time.
     fn prove(&mut self, now: Millis, moment: Moment) {
         let State::Trial(image) = self.state else { return };
-        if !(moment.is_ready && moment.display_works && self.answered) {
+        if !self.all_works(moment) {
             self.works_since = None;
             return;
         }
@@ -286,11 +307,7 @@ impl<F: NorFlash + Clone> Updates for Updater<F> {
             Stage::Installing { restart_at } => Some(*restart_at),
             _ => None,
         };
-        let trial = self.is_on_trial().then(|| {
-            let proof = self.works_since.map(|since| since.after(PROOF_MS)).filter(|at| *at > now);
-            proof.unwrap_or(Millis(TRIAL_MS)).min(Millis(TRIAL_MS)).max(now.after(100))
-        });
-        [work, trial].into_iter().flatten().min()
+        [work, self.next_proof(now, moment)].into_iter().flatten().min()
     }
 
     fn next_frame(&mut self) -> Option<Up> {

@@ -276,9 +276,12 @@ impl<'f> Fixture<'f> {
         self.device.drawn(Millis(self.now), &screen, shown);
     }
 
+    /// Time passes. The device is woken only when it asked for it, as by the event loop.
     pub(super) fn wait(&mut self, milliseconds: u64) {
-        for _ in 0..milliseconds.div_ceil(50) {
-            self.now += 50;
+        let end = self.now + milliseconds;
+        while self.now < end {
+            let next = self.device.next_tick(Millis(self.now)).map_or(end, |next| next.0.min(end));
+            self.now = next.max(self.now + 1);
             self.device.tick(Millis(self.now));
             self.pump();
             self.draw();
