@@ -4,13 +4,13 @@ A double plays a platform that nobody can run here. It is as strict as the platf
 refused, and so is what it would silently ignore. Every rule stands beside the page that it is from. What no request
 provokes (trouble, limits, lost answers) the test orders by the second entrance:
 
-    POST /_double/plan   [{"match": "sendMessage", "status": 429, "headers": {}, "body": {...}}, ...]
+    POST /_mock/plan   [{"match": "sendMessage", "status": 429, "headers": {}, "body": {...}}, ...]
                          for the next requests whose path has `match` in it, with `"files": true` for one that brings
                          files and with `false` for one that brings none; `"lose": "before"` closes the connection
                          and nothing is done, `"lose": "after"` closes it and it is done
-    POST /_double/happen  {...}
+    POST /_mock/happen  {...}
                          something that the platform does of its own accord, where its double knows how
-    GET /_double/heard   every request so far, in order: method, path, body, files, reason, and what became of it;
+    GET /_mock/requests   every request so far, in order: method, path, body, files, reason, and what became of it;
                          `played` says that the platform looked at it, and no order answered for it
 
 A platform is a function from a `Request` to an `Answer`; `Refused` is one that it raises. One that keeps connections open has
@@ -79,7 +79,7 @@ def units(text):
 
 def serve(port, platform):
     """Plays `platform` on this port until it is stopped."""
-    lock, plan, heard = threading.Lock(), [], []
+    lock, plan, requests = threading.Lock(), [], []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -135,13 +135,13 @@ def serve(port, platform):
             except Exception as error:
                 self.close_connection = True
                 return self.answer(Answer(400, {"message": f"not understood: {error}", "code": 0}))
-            if request.path == ["_double", "happen"]:
+            if request.path == ["_mock", "happen"]:
                 return self.answer(Answer(200, platform.happens(request.body)))
-            if request.path[0] == "_double":
+            if request.path[0] == "_mock":
                 with lock:
                     if request.method == "POST":
                         plan.extend(request.body)
-                    return self.answer(Answer(200, list(heard)))
+                    return self.answer(Answer(200, list(requests)))
             with lock:
                 at = "/".join(request.path)
                 brings = bool(request.files)
@@ -169,7 +169,7 @@ def serve(port, platform):
                     except Refused as refused:
                         answer = refused.answer
                 note.update(status=answer.status, answer=answer.body, lost=lost)
-                heard.append(note)
+                requests.append(note)
             if lost:
                 self.close_connection = True
                 return None

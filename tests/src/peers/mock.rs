@@ -52,7 +52,7 @@ impl Mock {
             .timeout_global(Some(Duration::from_secs(30)))
             .build()
             .new_agent();
-        let url = format!("http://127.0.0.1:{port}/_double/heard");
+        let url = format!("http://127.0.0.1:{port}/_mock/requests");
         leash.wait_until(START, || http.get(&url).call().is_ok_and(|answer| answer.status() == 200))?;
         Ok(Self { _leash: Arc::new(leash), platform, port, token, http })
     }
@@ -84,7 +84,7 @@ impl Mock {
     /// # Errors
     /// It does not answer.
     pub fn plan(&self, orders: Value) -> Result<()> {
-        let plan = format!("{}/_double/plan", self.base_url());
+        let plan = format!("{}/_mock/plan", self.base_url());
         let request = self.http.post(&plan).header("content-type", "application/json");
         let answer = request.send(orders.to_string().as_bytes())?;
         ensure!(answer.status() == 200, "the plan was refused: {}", answer.status());
@@ -96,7 +96,7 @@ impl Mock {
     /// # Errors
     /// It does not answer, or knows no such thing.
     pub fn happen(&self, what: Value) -> Result<Value> {
-        let happen = format!("{}/_double/happen", self.base_url());
+        let happen = format!("{}/_mock/happen", self.base_url());
         let request = self.http.post(&happen).header("content-type", "application/json");
         let mut answer = request.send(what.to_string().as_bytes())?;
         ensure!(answer.status() == 200, "it did not happen: {}", answer.status());
@@ -109,7 +109,7 @@ impl Mock {
     /// # Errors
     /// It does not answer.
     pub fn heard(&self) -> Result<Vec<Value>> {
-        let mut answer = self.http.get(format!("{}/_double/heard", self.base_url())).call()?;
+        let mut answer = self.http.get(format!("{}/_mock/requests", self.base_url())).call()?;
         let requests: Value = serde_json::from_str(&answer.body_mut().read_to_string()?)?;
         match requests {
             Value::Array(requests) => Ok(requests),

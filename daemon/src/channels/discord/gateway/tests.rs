@@ -141,7 +141,7 @@ async fn who_stops_ends_the_session_and_waits_for_nothing_where_none_is_open() {
             sleep(Duration::from_millis(2)).await;
         }
     });
-    told.await.expect("the double is told");
+    told.await.expect("the mock is told");
     // Of somebody who comes back it would be one.
     assert_eq!(handle.mock.faults(), ["the session was ended and not only the connection"]);
 
@@ -333,7 +333,7 @@ async fn without_a_connection_a_status_is_set_later() {
 }
 
 #[tokio::test]
-async fn the_double_forbids_what_discord_forbids() {
+async fn the_mock_forbids_what_discord_forbids() {
     let who = json!({"os": "linux", "browser": "b", "device": "d"});
     let identify = |more: Value| {
         let mut d = json!({"token": TOKEN, "properties": who, "intents": 0});

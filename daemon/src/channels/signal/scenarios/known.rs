@@ -113,7 +113,7 @@ async fn readiness_needs_the_account_and_signal_itself_and_says_what_the_program
 
 #[tokio::test]
 async fn what_the_program_is_too_old_for_is_not_offered() {
-    let (signal, _double) = asks(&[ACCOUNTS, OLD, DEVICES, OWN, ACCOUNTS, NEW, DEVICES]);
+    let (signal, _mock) = asks(&[ACCOUNTS, OLD, DEVICES, OWN, ACCOUNTS, NEW, DEVICES]);
     assert!(signal.capabilities().does(Action::Poll), "nobody knows yet");
     signal.check_ready().await.unwrap();
     assert!(!signal.capabilities().does(Action::Poll) && signal.capabilities().polls.is_none());

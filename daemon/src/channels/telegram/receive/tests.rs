@@ -1,5 +1,5 @@
 //! Every kind of update, and the loop at a Telegram on loopback.
 
-mod double;
 mod kinds;
 mod loop_at_telegram;
+mod mock;

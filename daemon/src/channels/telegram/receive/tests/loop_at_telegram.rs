@@ -4,7 +4,7 @@ use std::{future::Future, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::double::{Double, TOKEN};
+use super::mock::{TOKEN, TelegramMock};
 use crate::{
     channels::{
         Adapter as _, Receiver as _,
@@ -36,8 +36,8 @@ const BRISK: Tempo = Tempo {
     album: Duration::from_millis(60),
 };
 
-fn at(double: &Double) -> Telegram {
-    let telegram = scenarios::telegram(double.port, Secret::from(TOKEN));
+fn at(mock: &TelegramMock) -> Telegram {
+    let telegram = scenarios::telegram(mock.port, Secret::from(TOKEN));
     Telegram { listener: Some(Listener::new("home", BRISK)), ..telegram }
 }
 
@@ -73,17 +73,17 @@ fn next(hub: &HubMock) -> Option<String> {
 
 #[tokio::test]
 async fn what_came_is_written_down_before_telegram_is_told() {
-    let double = Double::start(&[text(41, "one"), text(42, "two")]).await;
-    let (telegram, hub) = (at(&double), HubMock::default());
+    let mock = TelegramMock::start(&[text(41, "one"), text(42, "two")]).await;
+    let (telegram, hub) = (at(&mock), HubMock::default());
     hub.fail(2);
     let received = listening(&telegram, &hub, async {
         let received = hub.received(2).await;
-        double.platform.until(|told| told.updates.is_empty().then_some(())).await;
+        mock.platform.until(|told| told.updates.is_empty().then_some(())).await;
         received
     })
     .await;
     assert_eq!((ids(&received), next(&hub).as_deref()), (vec!["41", "42"], Some("43")));
-    let polls = double.platform.state().polls.clone();
+    let polls = mock.platform.state().polls.clone();
     let offsets: Vec<_> = polls.iter().map(|told| told["offset"].as_i64()).collect();
     assert_eq!(offsets[..4], [None, None, None, Some(43)], "two batches were not written down");
     assert!(polls.iter().all(|told| told["allowed_updates"].as_array().is_some_and(|all| all.len() == 8)));
@@ -92,31 +92,31 @@ async fn what_came_is_written_down_before_telegram_is_told() {
 
 #[tokio::test]
 async fn a_restart_goes_on_where_the_account_was_and_repeats_nothing() {
-    let double = Double::start(&[text(41, "one"), text(42, "two")]).await;
+    let mock = TelegramMock::start(&[text(41, "one"), text(42, "two")]).await;
     let now = crate::clock::now_ms() / 1000;
     let hub = HubMock::at(&[("updates", &format!("42 {now}"))]);
-    let received = listening(&at(&double), &hub, hub.received(1)).await;
+    let received = listening(&at(&mock), &hub, hub.received(1)).await;
     assert_eq!(ids(&received), ["42"]);
     // The hub stopped before Telegram was told; what is asked for then is what comes after.
-    double.platform.tell(&[text(43, "three")]);
-    let received = listening(&at(&double), &hub, hub.received(2)).await;
+    mock.platform.tell(&[text(43, "three")]);
+    let received = listening(&at(&mock), &hub, hub.received(2)).await;
     assert_eq!(ids(&received), ["42", "43"]);
 }
 
 #[tokio::test]
 async fn after_a_quiet_week_numbers_that_begin_anew_lose_nothing() {
-    let double = Double::start(&[text(5, "after the holidays")]).await;
+    let mock = TelegramMock::start(&[text(5, "after the holidays")]).await;
     let hub = HubMock::at(&[("updates", "900000 1000000000")]);
-    let received = listening(&at(&double), &hub, hub.received(1)).await;
+    let received = listening(&at(&mock), &hub, hub.received(1)).await;
     assert_eq!((ids(&received), next(&hub).as_deref()), (vec!["5"], Some("6")));
 }
 
 #[tokio::test]
 async fn a_day_of_messages_comes_in_order_and_each_once() {
     let all: Vec<_> = (1..=730).map(|id| text(id, "x")).collect();
-    let double = Double::start(&all).await;
+    let mock = TelegramMock::start(&all).await;
     let hub = HubMock::default();
-    let received = listening(&at(&double), &hub, hub.received(730)).await;
+    let received = listening(&at(&mock), &hub, hub.received(730)).await;
     let expected: Vec<_> = (1..=730).map(|id: i64| id.to_string()).collect();
     assert_eq!(ids(&received), expected);
     assert_eq!(next(&hub).as_deref(), Some("731"));
@@ -125,9 +125,9 @@ async fn a_day_of_messages_comes_in_order_and_each_once() {
 #[tokio::test]
 async fn updates_out_of_order_are_written_down_in_order_so_that_no_place_is_ahead() {
     let all: Vec<_> = (1..=99).map(|id| text(1 + id * 37 % 99, "x")).collect();
-    let double = Double::start(&all).await;
+    let mock = TelegramMock::start(&all).await;
     let hub = HubMock::default();
-    let received = listening(&at(&double), &hub, hub.received(99)).await;
+    let received = listening(&at(&mock), &hub, hub.received(99)).await;
     let expected: Vec<_> = (1..=99).map(|id: i64| id.to_string()).collect();
     assert_eq!(ids(&received), expected, "they are written in two pieces");
     assert_eq!(next(&hub).as_deref(), Some("100"));
@@ -135,7 +135,7 @@ async fn updates_out_of_order_are_written_down_in_order_so_that_no_place_is_ahea
 
 #[tokio::test]
 async fn whatever_telegram_answers_it_is_asked_again_and_says_how_it_stands() {
-    let double = Double::start(&[text(41, "one")]).await;
+    let mock = TelegramMock::start(&[text(41, "one")]).await;
     let no = |status: u16, said: &str| (status, json!({"ok": false, "description": said}).to_string());
     let limited = json!({"ok": false, "description": "Too Many Requests", "parameters": {"retry_after": 1}});
     let instead = [
@@ -146,14 +146,14 @@ async fn whatever_telegram_answers_it_is_asked_again_and_says_how_it_stands() {
         no(401, "Unauthorized"),
         (429, limited.to_string()),
     ];
-    double.platform.state().instead.extend(instead);
-    let (telegram, hub) = (at(&double), HubMock::default());
+    mock.platform.state().instead.extend(instead);
+    let (telegram, hub) = (at(&mock), HubMock::default());
     let begun = std::time::Instant::now();
     listening(&telegram, &hub, hub.received(1)).await;
     assert!(begun.elapsed() >= Duration::from_secs(1), "Telegram said when to come back");
 
     // The same again, looked at.
-    double.platform.state().instead.extend((0..1_000).map(|_| no(401, "Unauthorized")));
+    mock.platform.state().instead.extend((0..1_000).map(|_| no(401, "Unauthorized")));
     listening(&telegram, &hub, async {
         while telegram.listener.as_ref().unwrap().trouble().is_none() {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -173,10 +173,10 @@ async fn who_else_receives_for_the_bot_is_named_without_what_is_secret() {
         ("", "another program receives"),
         ("https://hooks.test/telegram/hush?key=hush", "a webhook at hooks.test"),
     ] {
-        let double = Double::start(&[]).await;
-        double.platform.state().instead.extend((0..1_000).map(|_| (409, conflict.clone())));
-        double.platform.state().webhook = webhook.into();
-        let (telegram, hub) = (at(&double), HubMock::default());
+        let mock = TelegramMock::start(&[]).await;
+        mock.platform.state().instead.extend((0..1_000).map(|_| (409, conflict.clone())));
+        mock.platform.state().webhook = webhook.into();
+        let (telegram, hub) = (at(&mock), HubMock::default());
         let why = listening(&telegram, &hub, async {
             loop {
                 if let Some(why) = telegram.listener.as_ref().unwrap().trouble() {
@@ -187,24 +187,25 @@ async fn who_else_receives_for_the_bot_is_named_without_what_is_secret() {
         })
         .await;
         assert!(why.contains(words) && why.contains("Conflict") && !why.contains("hush"), "{why}");
-        assert!(double.platform.state().calls.iter().all(|(method, _)| method != "deleteWebhook"));
+        assert!(mock.platform.state().calls.iter().all(|(method, _)| method != "deleteWebhook"));
     }
 }
 
 #[tokio::test]
 async fn an_update_that_cannot_be_read_is_passed_by_and_the_others_come() {
-    let double =
-        Double::start(&[text(41, "one"), json!({"update_id": 42, "message": 5}), text(43, "three")]).await;
+    let mock =
+        TelegramMock::start(&[text(41, "one"), json!({"update_id": 42, "message": 5}), text(43, "three")])
+            .await;
     let half = r#"{"ok":true,"result":[{"update_id":41,"message":{"text":"\ud83d"}}]}"#;
-    double.platform.state().instead.extend((0..3).map(|_| (200, half.to_owned())));
+    mock.platform.state().instead.extend((0..3).map(|_| (200, half.to_owned())));
     let hub = HubMock::default();
-    let received = listening(&at(&double), &hub, hub.received(1)).await;
+    let received = listening(&at(&mock), &hub, hub.received(1)).await;
     assert_eq!(ids(&received), ["43"]);
     let dropped: Vec<_> = hub.dropped().into_iter().map(|dropped| (dropped.reason, dropped.what)).collect();
     let unreadable = |what: &str| (DropReason::Unreadable, what.to_owned());
     assert_eq!(dropped, [unreadable("update"), unreadable("message")]);
     let limits: Vec<_> =
-        double.platform.state().polls.iter().map(|told| told["limit"].as_i64().unwrap()).collect();
+        mock.platform.state().polls.iter().map(|told| told["limit"].as_i64().unwrap()).collect();
     assert_eq!(limits[..3], [100, 10, 1]);
 }
 
@@ -212,10 +213,10 @@ async fn an_update_that_cannot_be_read_is_passed_by_and_the_others_come() {
 async fn updates_without_numbers_are_not_asked_for_in_a_storm() {
     let mut nameless = text(1, "x");
     nameless.as_object_mut().unwrap().remove("update_id");
-    let double = Double::start(&[nameless]).await;
-    let (telegram, hub) = (at(&double), HubMock::default());
+    let mock = TelegramMock::start(&[nameless]).await;
+    let (telegram, hub) = (at(&mock), HubMock::default());
     listening(&telegram, &hub, tokio::time::sleep(Duration::from_millis(400))).await;
-    let asked = double.platform.state().polls.len();
+    let asked = mock.platform.state().polls.len();
     assert!((2..40).contains(&asked), "{asked}");
 }
 
@@ -225,14 +226,14 @@ async fn an_album_is_waited_for_and_its_files_are_fetched() {
         let photo = json!([{"file_id": format!("p{id}.jpg"), "width": 1, "height": 1, "file_size": 3}]);
         with(id, json!({"media_group_id": "9", "photo": photo}))
     };
-    let double = Double::start(&[item(41)]).await;
+    let mock = TelegramMock::start(&[item(41)]).await;
     for id in 41..=43 {
-        double.platform.state().files.insert(format!("files/p{id}.jpg"), format!("photo {id}").into_bytes());
+        mock.platform.state().files.insert(format!("files/p{id}.jpg"), format!("photo {id}").into_bytes());
     }
     let hub = HubMock::default();
-    let received = listening(&at(&double), &hub, async {
-        double.platform.until(|told| (!told.polls.is_empty()).then_some(())).await;
-        double.platform.tell(&[item(42), item(43)]);
+    let received = listening(&at(&mock), &hub, async {
+        mock.platform.until(|told| (!told.polls.is_empty()).then_some(())).await;
+        mock.platform.tell(&[item(42), item(43)]);
         hub.received(1).await
     })
     .await;
@@ -249,7 +250,7 @@ async fn a_file_that_cannot_be_had_leaves_a_line_and_the_message_comes() {
             json!({"document": {"file_id": file, "file_name": format!("{file}.pdf"), "file_size": size}}),
         )
     };
-    let double = Double::start(&[
+    let mock = TelegramMock::start(&[
         document(41, "gone", 5),
         document(42, "large", 31 * 1024 * 1024),
         document(43, "disk", 5),
@@ -257,15 +258,15 @@ async fn a_file_that_cannot_be_had_leaves_a_line_and_the_message_comes() {
         with(45, json!({"voice": {"file_id": "heard", "file_size": 2}})),
     ])
     .await;
-    double.platform.state().files.insert("files/heard".into(), b"oh".to_vec());
+    mock.platform.state().files.insert("files/heard".into(), b"oh".to_vec());
     let hub = HubMock::default();
-    let received = listening(&at(&double), &hub, hub.received(5)).await;
+    let received = listening(&at(&mock), &hub, hub.received(5)).await;
     let missing: Vec<_> =
         received.iter().flat_map(|received| &received.event.words().unwrap().missing).collect();
     for (line, words) in missing.iter().zip(["invalid file_id", "31 MB", "own disk", "404"]) {
         assert!(line.contains(words) && line.contains(".pdf: ") && !line.contains("secret_token"), "{line}");
     }
-    let asked = |told: &str| double.platform.state().calls.iter().any(|(_, body)| body["file_id"] == told);
+    let asked = |told: &str| mock.platform.state().calls.iter().any(|(_, body)| body["file_id"] == told);
     assert_eq!((missing.len(), asked("large"), asked("heard")), (4, false, true));
     assert!(received[4].event.words().unwrap().files[0].voice);
 }
@@ -274,28 +275,28 @@ async fn a_file_that_cannot_be_had_leaves_a_line_and_the_message_comes() {
 async fn a_press_is_answered_once_it_is_written_down_and_not_before() {
     let message = text(5, "Shall I?")["message"].clone();
     let query = json!({"id": "4382", "from": {"id": 7}, "data": "yes", "message": message});
-    let double = Double::start(&[json!({"update_id": 41, "callback_query": query})]).await;
-    let (telegram, hub) = (at(&double), HubMock::default());
+    let mock = TelegramMock::start(&[json!({"update_id": 41, "callback_query": query})]).await;
+    let (telegram, hub) = (at(&mock), HubMock::default());
     hub.fail(3);
-    let answered = |double: &Double| {
-        let calls = double.platform.state().calls.clone();
+    let answered = |mock: &TelegramMock| {
+        let calls = mock.platform.state().calls.clone();
         calls.into_iter().filter(|(method, _)| method == "answerCallbackQuery").collect::<Vec<_>>()
     };
     listening(&telegram, &hub, async {
-        double.platform.until(|told| (told.polls.len() > 2).then_some(())).await;
-        assert_eq!(answered(&double).len(), 0);
+        mock.platform.until(|told| (told.polls.len() > 2).then_some(())).await;
+        assert_eq!(answered(&mock).len(), 0);
         hub.received(1).await;
-        double.platform.until(|told| told.updates.is_empty().then_some(())).await;
+        mock.platform.until(|told| told.updates.is_empty().then_some(())).await;
     })
     .await;
-    assert_eq!(answered(&double), [("answerCallbackQuery".to_owned(), json!({"callback_query_id": "4382"}))]);
+    assert_eq!(answered(&mock), [("answerCallbackQuery".to_owned(), json!({"callback_query_id": "4382"}))]);
 }
 
 #[tokio::test]
 async fn a_vote_is_heard_after_a_restart_too() {
-    let double = Double::start(&[]).await;
+    let mock = TelegramMock::start(&[]).await;
     let hub = HubMock::default();
-    let telegram = at(&double);
+    let telegram = at(&mock);
     let options = vec!["now".into(), "later".into()];
     let operation = Operation::Poll(Poll {
         question: "When?".into(),
@@ -313,8 +314,8 @@ async fn a_vote_is_heard_after_a_restart_too() {
     })
     .await;
     let vote = json!({"poll_id": "5800", "user": {"id": 7}, "option_ids": [1]});
-    double.platform.tell(&[json!({"update_id": 41, "poll_answer": vote})]);
-    let received = listening(&at(&double), &hub, hub.received(1)).await;
+    mock.platform.tell(&[json!({"update_id": 41, "poll_answer": vote})]);
+    let received = listening(&at(&mock), &hub, hub.received(1)).await;
     assert_eq!(received[0].event, Event::Vote { options: vec!["1".into()] });
     assert_eq!((received[0].conversation.address.clone(), ids(&received)), (GROUP.to_string(), vec!["70"]));
     // A hub that still has the request tells the poll's words.
@@ -325,11 +326,11 @@ async fn a_vote_is_heard_after_a_restart_too() {
 
 #[tokio::test]
 async fn typing_is_shown_in_the_topic() {
-    let double = Double::start(&[]).await;
-    let telegram = at(&double);
+    let mock = TelegramMock::start(&[]).await;
+    let telegram = at(&mock);
     let address = GROUP.to_string();
     telegram.show_typing(&Target { channel: "telegram".into(), address, thread: Some("3".into()) }).await;
-    let calls = double.platform.state().calls.clone();
+    let calls = mock.platform.state().calls.clone();
     let told = json!({"chat_id": GROUP, "action": "typing", "message_thread_id": 3});
     assert_eq!(calls, [("sendChatAction".to_owned(), told)]);
     assert_eq!(telegram.typing_lasts(), Some(Duration::from_secs(5)));
@@ -337,9 +338,9 @@ async fn typing_is_shown_in_the_topic() {
 
 #[tokio::test]
 async fn an_account_that_does_not_receive_asks_for_nothing() {
-    let double = Double::start(&[text(41, "one")]).await;
-    let telegram = Telegram { listener: None, ..at(&double) };
+    let mock = TelegramMock::start(&[text(41, "one")]).await;
+    let telegram = Telegram { listener: None, ..at(&mock) };
     telegram.listen(&HubMock::default()).await;
-    let told = double.platform.state();
+    let told = mock.platform.state();
     assert_eq!((told.polls.len(), told.calls.len()), (0, 0));
 }

@@ -13,7 +13,7 @@ use tokio::{net::TcpListener, sync::Notify, task::JoinHandle};
 pub(super) const TOKEN: &str = "99:ABC-secret_token";
 
 /// The platform. It ends with this.
-pub(super) struct Double {
+pub(super) struct TelegramMock {
     pub(super) port: u16,
     pub(super) platform: Arc<Platform>,
     server: JoinHandle<()>,
@@ -59,7 +59,7 @@ impl Platform {
     }
 }
 
-impl Double {
+impl TelegramMock {
     pub(super) async fn start(updates: &[Value]) -> Self {
         let platform = Arc::new(Platform::default());
         platform.tell(updates);
@@ -71,7 +71,7 @@ impl Double {
     }
 }
 
-impl Drop for Double {
+impl Drop for TelegramMock {
     fn drop(&mut self) {
         self.server.abort();
     }
