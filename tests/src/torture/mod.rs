@@ -1,12 +1,13 @@
 //! What the torture of a hub stands on.
 //!
 //! - [`platform`]: a platform that records every request and answers as badly as it is told;
-//! - [`liar`]: one that people write at, and that tells anything but the truth;
+//! - [`liar`], [`homeserver`]: a Telegram and a Matrix that people write at, and that tell anything but the truth;
 //! - [`post`]: a mail server that does so too, and knows no keys;
 //! - [`book`]: what was handed in, what arrived, and what the hub says of it, held against each other;
 //! - [`Dice`] and [`number`]: the same run again, or a longer one.
 
 pub mod book;
+pub mod homeserver;
 pub mod liar;
 pub mod platform;
 pub mod post;

@@ -92,9 +92,9 @@ pub(super) fn in_the_midst_of_what_people_write<H: House>(house: &H) -> Result<(
     let mut hub = SpawnedHub::start(&configuration(house))?;
     let engineer = hub.agent("engineer")?;
     let operator = hub.operator()?;
-    eventually("the account has begun to read", || {
-        Ok((!H::BEGINS_WITH_NOW || book::position(&hub.data_dir(), H::CHANNEL)?.is_some()).then_some(()))
-    })?;
+    if H::BEGINS_WITH_NOW {
+        has_begun(&hub, H::CHANNEL)?;
+    }
     let (did, over, killed, written) =
         (Did::default(), AtomicBool::new(false), AtomicUsize::new(0), AtomicUsize::new(0));
     let (mut caught, data_dir) = (0, hub.data_dir());
@@ -147,6 +147,13 @@ pub(super) fn in_the_midst_of_what_people_write<H: House>(house: &H) -> Result<(
     ensure!(caught * 4 >= kills, "{caught} of {kills} kills came while there was something to receive");
     ensure!(hub.cli(&["audit", "verify"])?.status == 0);
     Ok(())
+}
+
+/// Waits until the account has begun to read: what was written before is not told to it.
+pub(super) fn has_begun(hub: &SpawnedHub, channel: &str) -> Result<()> {
+    eventually("the account has begun to read", || {
+        Ok(book::position(&hub.data_dir(), channel)?.is_some().then_some(()))
+    })
 }
 
 /// People write, in turn and a few lines each, while nothing tells them to wait.

@@ -1,6 +1,7 @@
 //! The way in under torture, whole: a platform, the hub as a process, and agents.
 //!
-//! - [`killed`]: `kill -9` in the midst of what people write at a server that is no mock: [`synapse`], [`post`], and at one that lies: [`telegram`];
+//! - [`killed`]: `kill -9` in the midst of what people write at a server that is no mock: [`synapse`], [`post`], and at those that lie: [`telegram`],
+//!   [`matrix`];
 //! - [`discord`]: a Gateway whose sessions end in every way that there is;
 //! - [`hostile`]: everything that a platform can send, and behind each a message that must come;
 //! - [`book`]: what people wrote, the turns and what reached them, held against each other.
@@ -9,6 +10,7 @@ mod book;
 mod discord;
 mod hostile;
 mod killed;
+mod matrix;
 mod post;
 mod synapse;
 mod telegram;

@@ -176,7 +176,7 @@ impl<'a> Session<'a> {
     /// Puts before a timeline what it left out, back to the position.
     async fn fill(&self, room: &mut RoomAnswer, there: bool, batch: &mut Batch) -> Result<(), Trouble> {
         let Some(from) = room.prev_batch.clone() else { return Ok(()) };
-        let reader = Reader { client: self.client, account: &self.receiving.account, me: &self.me };
+        let reader = Reader { client: self.client, receiving: self.receiving, me: &self.me };
         let filled = gap::before(reader, &room.id, from, &self.since, there).await;
         let gap = match filled {
             Err(Trouble::Broken(_) | Trouble::TooLong) if self.failures >= PATIENCE => None,
