@@ -18,4 +18,5 @@ pub mod hub;
 pub mod main_job;
 pub mod mocks;
 pub mod peers;
+pub mod release;
 pub mod torture;

@@ -10,7 +10,7 @@ use gatepost_companion::Button;
 use gatepost_link::frame::{Progress, State, Up};
 use gatepost_tests::{
     hub::{UpdatingBoard, updating::within_long},
-    peers::qemu::firmware::{Made, Release},
+    peers::qemu::firmware::{Made, release_after_built},
 };
 
 /// Bytes of the image.
@@ -46,7 +46,7 @@ fn deny_a_card(board: &mut UpdatingBoard) -> Result<Duration> {
 #[test]
 fn a_megabyte_is_fetched_in_a_minute_a_card_answered_meanwhile_and_the_release_soon_confirmed() -> Result<()>
 {
-    let release = Release::after_built(Made { bytes: IMAGE_BYTES, ..Made::default() })?;
+    let release = release_after_built(Made { bytes: IMAGE_BYTES, ..Made::default() })?;
     let mut board = UpdatingBoard::new(&release)?;
     board.switch_on()?;
     let (began, ()) =

@@ -3,85 +3,38 @@
 use std::{fs, path::PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
-use ed25519_dalek::{Signer as _, SigningKey};
+use ed25519_dalek::SigningKey;
 use gatepost_companion::Keys;
 use gatepost_link::{
-    Digest,
-    decision::{PublicKey, SignatureBytes},
+    decision::PublicKey,
     envelope::VERSION,
     frame::{Down, Part, Progress, Running, State, Up},
     update::{
-        FETCH_BYTES, ImageId, Label, Manifest, Signed, Version, image_id,
-        package::MAGIC,
+        FETCH_BYTES, Label, Signed, Version,
         root::{MAX_FILE_BYTES, MAX_ROOT_BYTES, Role, Root, RootFile, Signer},
-        rule::PRODUCT,
-        signed::MAX_SIGNED_BYTES,
     },
 };
 use tempfile::TempDir;
 
 use super::{Impostor, TestHub, eventually};
+use crate::release::{Release, sign};
 
-/// The seed of the key that signs roots, and of the one that signs releases.
-const ROOT_SEED: u8 = 1;
-/// The same of releases.
-pub const RELEASE_SEED: u8 = 2;
+/// The seed of the key that signs roots.
+const ROOT_SEED: [u8; 32] = [1; 32];
+/// The seed of the key that signs releases.
+pub const RELEASE_SEED: [u8; 32] = [2; 32];
 
 /// The board of the companions here.
 pub const BOARD: &str = "esp32c3";
 
-/// A release of firmware.
-pub struct Release {
-    manifest: Manifest,
-    image: Vec<u8>,
-}
-
-impl Release {
-    /// One of this version for a board.
-    ///
-    /// # Errors
-    /// These are no names.
-    pub fn new(board: &str, version: &str) -> Result<Self> {
-        let version = Version::new(version).context("a version")?;
-        let image: Vec<u8> = (0..20_000_u32).map(|at| (at * 7 % 251) as u8 ^ version.minor as u8).collect();
-        let manifest = Manifest {
-            product: PRODUCT,
-            board: Label::new(board).context("a board")?,
-            version,
-            floor: Version::default(),
-            size: u32::try_from(image.len())?,
-            image: Digest::of(&image),
-            block: 4_096,
-            blocks: Digest::of(&list(&image)),
-            expires: 4_000_000_000,
-        };
-        Ok(Self { manifest, image })
-    }
-
-    /// The name of its image.
-    pub fn image_id(&self) -> ImageId {
-        image_id(&self.manifest.image)
-    }
-
-    /// Its version.
-    pub fn version(&self) -> Version {
-        self.manifest.version
-    }
-
-    /// Writes its file into a folder, signed by the key of this seed.
-    ///
-    /// # Errors
-    /// The disk's.
-    pub fn write(&self, folder: &TempDir, seed: u8) -> Result<PathBuf> {
-        let signature = sign(seed, &self.manifest.to_bytes());
-        let signed = Signed::new(self.manifest, &[(0, signature)]).context("one signature")?;
-        let mut buffer = [0; MAX_SIGNED_BYTES];
-        let signed = signed.to_bytes(&mut buffer);
-        let file =
-            folder.path().join(format!("{}-{}-{seed}.gpu", self.manifest.board, self.manifest.version));
-        fs::write(&file, [MAGIC, &[0], signed, &list(&self.image), &self.image].concat())?;
-        Ok(file)
-    }
+/// A release of this version for a board.
+///
+/// # Errors
+/// These are no names.
+pub fn release(board: &str, version: &str) -> Result<Release> {
+    let version = Version::new(version).context("a version")?;
+    let image = (0..20_000_u32).map(|at| (at * 7 % 251) as u8 ^ version.minor as u8).collect();
+    Release::new(board, version, image)
 }
 
 /// Writes the root whose releases a hub takes into a folder.
@@ -89,7 +42,7 @@ impl Release {
 /// # Errors
 /// The disk's.
 pub fn write_root(folder: &TempDir) -> Result<PathBuf> {
-    let role = |seed| PublicKey(key(seed).verifying_key().to_bytes());
+    let role = |seed| PublicKey(SigningKey::from_bytes(&seed).verifying_key().to_bytes());
     let (roots, releases) = (Role::new(1, &[role(ROOT_SEED)]), Role::new(1, &[role(RELEASE_SEED)]));
     let root = Root::new(1, 0, roots.context("a key")?, releases.context("a key")?);
     let signature = sign(ROOT_SEED, root.to_bytes(&mut [0; MAX_ROOT_BYTES]));
@@ -97,18 +50,6 @@ pub fn write_root(folder: &TempDir) -> Result<PathBuf> {
     let path = folder.path().join("root.1");
     fs::write(&path, file.to_bytes(&mut [0; MAX_FILE_BYTES]))?;
     Ok(path)
-}
-
-fn key(seed: u8) -> SigningKey {
-    SigningKey::from_bytes(&[seed; 32])
-}
-
-fn sign(seed: u8, bytes: &[u8]) -> SignatureBytes {
-    SignatureBytes(key(seed).sign(bytes).to_bytes())
-}
-
-fn list(image: &[u8]) -> Vec<u8> {
-    gatepost_link::update::list(image).collect()
 }
 
 /// A companion that says by a script what it runs.
@@ -197,9 +138,8 @@ impl Scripted {
             Down::Manifest { signed, .. } => Signed::from_bytes(signed),
             _ => None,
         });
-        let expected =
-            Signed::new(release.manifest, &[(0, sign(RELEASE_SEED, &release.manifest.to_bytes()))]);
-        ensure!(signed.last() == expected.as_ref(), "another release was offered");
+        let expected = release.signed(RELEASE_SEED)?;
+        ensure!(signed.last() == Some(&expected), "another release was offered");
         Ok(())
     }
 
@@ -208,7 +148,7 @@ impl Scripted {
     /// # Errors
     /// What came is not the release.
     pub fn takes(&self, release: &Release) -> Result<()> {
-        for (part, whole) in [(Part::List, &list(&release.image)), (Part::Image, &release.image)] {
+        for (part, whole) in [(Part::List, release.list()), (Part::Image, release.image())] {
             let mut had = 0;
             while had < whole.len() {
                 let length = (whole.len() - had).min(FETCH_BYTES);
@@ -217,7 +157,7 @@ impl Scripted {
                 had += length;
             }
         }
-        let of = release.manifest.size;
+        let of = release.manifest().size;
         self.reports(release, Progress::Taking { done: of, of })?;
         self.reports(release, Progress::Asking)
     }

@@ -17,6 +17,7 @@ use std::{
 
 use anyhow::{Context as _, Result, anyhow};
 use gatepost::random;
+use gatepost_build::development::RELEASE_SEED;
 use gatepost_companion::{Bond, Keys};
 use gatepost_link::{
     Digest, RequestId,
@@ -27,10 +28,11 @@ use gatepost_link::{
     seal::{SealKey, SealSecret},
     session::{self, Arrived, Ends, Session},
     topic::Topics,
+    update::signed::MAX_SIGNED_BYTES,
 };
 
 use super::{broker::System, inside};
-use crate::peers::qemu::firmware::Release;
+use crate::release::Release;
 
 /// Most bytes of a packet that is read.
 const MAX_PACKET: usize = 16 * 1024;
@@ -322,7 +324,9 @@ impl Hub {
                 let offered = self.release.clone().filter(|release| is_for(release, &running));
                 let Some(release) = offered else { return Ok(()) };
                 let utc = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-                self.say(&Down::Manifest { signed: release.signed_manifest(), utc, again: false })
+                let mut buffer = [0; MAX_SIGNED_BYTES];
+                let signed = release.signed(RELEASE_SEED)?;
+                self.say(&Down::Manifest { signed: signed.to_bytes(&mut buffer), utc, again: false })
             }
             Up::FetchBlock { part, offset, length } => {
                 let Some(release) = self.release.clone() else { return Ok(()) };

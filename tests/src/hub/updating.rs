@@ -9,10 +9,12 @@ use anyhow::{Context as _, Result, bail, ensure};
 use gatepost_link::frame::{Progress, State, Up};
 
 use super::ReleasingHub;
-use crate::peers::qemu::{
-    Qemu,
-    firmware::Release,
-    flash::{Flash, Kept},
+use crate::{
+    peers::qemu::{
+        Qemu,
+        flash::{Flash, Kept},
+    },
+    release::Release,
 };
 
 /// How long a step of an update may take while several boards share the processor.

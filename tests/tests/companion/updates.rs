@@ -9,9 +9,10 @@ use gatepost_tests::{
         TestHub,
         client::text,
         eventually,
-        firmware::{BOARD, RELEASE_SEED, Release, Scripted, write_root},
+        firmware::{BOARD, RELEASE_SEED, Scripted, release, write_root},
     },
     main_job::CONFIG,
+    release::Release,
 };
 use serde_json::Value;
 
@@ -31,7 +32,7 @@ async fn hub(lines: &str) -> Result<TestHub> {
 
 /// Adds a release that is signed as it must be.
 fn added(fixture: &TestHub, board: &str, version: &str) -> Result<Release> {
-    let release = Release::new(board, version)?;
+    let release = release(board, version)?;
     let file = release.write(fixture.folder(), RELEASE_SEED)?;
     let said = fixture.cli(&["ota", "add", file.to_str().context("a path")?])?.well()?;
     ensure!(said.trim() == format!("added {version} for {board}"), "{said}");
@@ -165,7 +166,7 @@ async fn only_what_the_root_vouches_for_is_added_and_only_to_its_board_is_it_off
     let fixture = hub("soak = \"0s\"").await?;
     let hall = Scripted::join(&fixture, "hall", BOARD).await?;
     let attic = Scripted::join(&fixture, "attic", BOARD).await?;
-    let file = Release::new(BOARD, "1.1.0")?.write(fixture.folder(), 9)?;
+    let file = release(BOARD, "1.1.0")?.write(fixture.folder(), [9; 32])?;
     let foreign = fixture.cli(&["ota", "add", file.to_str().context("a path")?])?;
     ensure!(
         foreign.status == 1 && foreign.stderr.contains("not signed by the keys that are trusted"),

@@ -3,4 +3,5 @@
 mod no_std;
 mod qemu;
 mod qemu_display;
+mod rolled_out;
 mod update;

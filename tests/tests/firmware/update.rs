@@ -17,7 +17,8 @@ use gatepost_companion::{
 use gatepost_link::frame::{Progress, State};
 use gatepost_tests::{
     hub::{UpdatingBoard, updating::within_long},
-    peers::qemu::firmware::{Firmware, Made, Release},
+    peers::qemu::firmware::{Firmware, Made, release_after_built},
+    release::Release,
 };
 
 /// Boards that are updated at the same time.
@@ -118,7 +119,7 @@ fn through(moments: &[Moment], seed: u64, release: &Release) -> Result<usize> {
 #[test]
 fn an_update_comes_to_its_end_through_forty_power_cuts() -> Result<()> {
     use Moment::{Fetch, Install, Start, Trial, Whole};
-    let release = &Release::after_built(Made::default())?;
+    let release = &release_after_built(Made::default())?;
     let began = Instant::now();
     let cuts = thread::scope(|scope| {
         let boards: Vec<_> = (1..=BOARDS)
@@ -137,13 +138,13 @@ fn an_update_comes_to_its_end_through_forty_power_cuts() -> Result<()> {
 
 /// Installs firmware that fails so, and waits until the one before is back.
 fn comes_back(flaw: Flaw) -> Result<String> {
-    let release = Release::after_built(Made { flaw, trial_s: SHORT_TRIAL_S, ..Made::default() })?;
+    let release = release_after_built(Made { flaw, trial_s: SHORT_TRIAL_S, ..Made::default() })?;
     let mut board = UpdatingBoard::new(&release)?;
     board.flash().fetched(&release)?;
     board.switch_on()?;
     board.goes_on_until("it is installed", |board| Ok(board.log()?.contains(" restart\n")))?;
     let restarted = Instant::now();
-    let back = State::WentBack(release.id());
+    let back = State::WentBack(release.image_id());
     let running = within_long("the hub hears that it went back", || {
         Ok(board.hub.running().filter(|running| running.state == back))
     });
@@ -182,7 +183,7 @@ fn firmware_that_fails_on_trial_goes_back_by_itself_and_the_hub_is_told() -> Res
 
 #[test]
 fn an_image_that_is_damaged_gives_way_to_the_one_in_the_other_slot() -> Result<()> {
-    let release = Release::after_built(Made::default())?;
+    let release = release_after_built(Made::default())?;
     let mut board = UpdatingBoard::new(&release)?;
     board.flash().fetched(&release)?;
     board.flash().damage(Slot::Ota0)?;

@@ -1,25 +1,18 @@
 //! The board's firmware, as the repository's own chore builds it, and releases that are made of it.
 //!
-//! One program is built. A release is that program behind another header: its version, how it fails, how large it is. All are
-//! signed by the development root's key, which is made of a public seed: firmware that trusts it says so at each start.
+//! One program is built. A release is that program behind another header: its version, how it fails, how large it is. The board
+//! takes it if the development root's key signed it, which is made of a public seed: firmware that trusts it says so at each start.
 
 use std::{fs, path::PathBuf, sync::OnceLock};
 
 use anyhow::{Context as _, Result, anyhow};
-use ed25519_dalek::{Signer as _, SigningKey};
-use gatepost_build::development::RELEASE_SEED;
 use gatepost_companion::slots::flat::{Flaw, HEADER_BYTES, Header};
-use gatepost_link::{
-    Digest,
-    decision::SignatureBytes,
-    update::{
-        BLOCK_BYTES, ImageId, Label, Manifest, Signed, Version, image_id, rule::PRODUCT,
-        signed::MAX_SIGNED_BYTES,
-    },
-};
+use gatepost_link::update::Version;
 
-/// In the year 2100.
-const EXPIRES: u64 = 4_102_444_800;
+use crate::release::Release;
+
+/// The board, as releases call it.
+const BOARD: &str = "qemu-virt";
 /// A trial is given up after so many seconds.
 const TRIAL_S: u16 = 180;
 
@@ -58,15 +51,6 @@ impl Firmware {
     }
 }
 
-/// A release of the firmware.
-#[derive(Debug, Clone)]
-pub struct Release {
-    manifest: Manifest,
-    signed: Vec<u8>,
-    list: Vec<u8>,
-    image: Vec<u8>,
-}
-
 /// How a release differs from what runs.
 #[derive(Debug, Clone, Copy)]
 pub struct Made {
@@ -84,69 +68,19 @@ impl Default for Made {
     }
 }
 
-impl Release {
-    /// The release after what is built, made so.
-    ///
-    /// # Errors
-    /// The firmware does not build.
-    pub fn after_built(made: Made) -> Result<Self> {
-        let Made { flaw, trial_s, bytes } = made;
-        let built = Firmware::built()?;
-        let before = built.header()?;
-        let version = Version { minor: before.version.minor + 1, ..before.version };
-        let mut program = built.image[HEADER_BYTES..].to_vec();
-        let fill = |at: usize| (at as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[0];
-        program.extend((program.len()..bytes.saturating_sub(HEADER_BYTES)).map(fill));
-        let header = Header { length: program.len() as u32, version, trial_s, flaw, ..before };
-        let image = [&header.to_bytes(&program)[..], &program].concat();
-        Self::signed(version, image)
-    }
-
-    fn signed(version: Version, image: Vec<u8>) -> Result<Self> {
-        let list: Vec<u8> = gatepost_link::update::list(&image).collect();
-        let manifest = Manifest {
-            product: PRODUCT,
-            board: Label::new("qemu-virt").context("it is short")?,
-            version,
-            floor: Version::default(),
-            size: image.len() as u32,
-            image: Digest::of(&image),
-            block: BLOCK_BYTES as u32,
-            blocks: Digest::of(&list),
-            expires: EXPIRES,
-        };
-        let signature = sign(&SigningKey::from_bytes(&RELEASE_SEED), &manifest.to_bytes());
-        let mut buffer = [0; MAX_SIGNED_BYTES];
-        let signed = Signed::new(manifest, &[(0, signature)]).context("one signature")?;
-        Ok(Self { manifest, signed: signed.to_bytes(&mut buffer).to_vec(), list, image })
-    }
-
-    /// What it is.
-    pub fn manifest(&self) -> &Manifest {
-        &self.manifest
-    }
-
-    /// The manifest with its signature, as it travels.
-    pub fn signed_manifest(&self) -> &[u8] {
-        &self.signed
-    }
-
-    /// The list of the blocks' hashes.
-    pub fn list(&self) -> &[u8] {
-        &self.list
-    }
-
-    /// The image.
-    pub fn image(&self) -> &[u8] {
-        &self.image
-    }
-
-    /// What frames call its image.
-    pub fn id(&self) -> ImageId {
-        image_id(&self.manifest.image)
-    }
-}
-
-fn sign(key: &SigningKey, bytes: &[u8]) -> SignatureBytes {
-    SignatureBytes(key.sign(bytes).to_bytes())
+/// The release after what is built, made so.
+///
+/// # Errors
+/// The firmware does not build.
+pub fn release_after_built(made: Made) -> Result<Release> {
+    let Made { flaw, trial_s, bytes } = made;
+    let built = Firmware::built()?;
+    let before = built.header()?;
+    let version = Version { minor: before.version.minor + 1, ..before.version };
+    let mut program = built.image[HEADER_BYTES..].to_vec();
+    let fill = |at: usize| (at as u32).wrapping_mul(0x9e37_79b1).to_be_bytes()[0];
+    program.extend((program.len()..bytes.saturating_sub(HEADER_BYTES)).map(fill));
+    let header = Header { length: program.len() as u32, version, trial_s, flaw, ..before };
+    let image = [&header.to_bytes(&program)[..], &program].concat();
+    Release::new(BOARD, version, image)
 }

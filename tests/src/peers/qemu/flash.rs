@@ -15,7 +15,8 @@ use gatepost_companion::{
 use gatepost_link::frame::Part;
 use tempfile::TempDir;
 
-use super::firmware::{Firmware, Release};
+use super::firmware::Firmware;
+use crate::release::Release;
 
 /// Where QEMU's user network has its host.
 const HOST: &str = "10.0.2.2";
