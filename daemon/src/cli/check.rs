@@ -12,7 +12,10 @@ use crate::{
     channels::{self, DeliveryMode, account::Accounts},
     companion::broker::Address,
     config::{Agent, Config},
-    hub::{HubError, broker_elsewhere, check_agents, check_wakes, open_accounts, unusable_names, voice},
+    hub::{
+        HubError, broker_elsewhere, check_agents, check_updates, check_wakes, open_accounts, unusable_names,
+        voice,
+    },
     outbox::pauses::Pauses,
     printing::{print_note, print_result},
     store::{self, Newer, Store, StoreError},
@@ -45,6 +48,9 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         accounts.iter().count()
     );
     print_note!("voice: {}", voice(&config).map_err(placed)?.describe());
+    if let Some(root) = check_updates(&config).map_err(placed)?.root() {
+        print_note!("firmware: companions get what version {} of the root vouches for", root.version());
+    }
     for (name, folder) in
         config.agents.iter().filter_map(|(name, agent)| Some((name, agent.attach_from.as_ref()?)))
     {

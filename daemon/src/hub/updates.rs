@@ -7,10 +7,19 @@ use crate::{
     updates::{Updates, releases::Releases},
 };
 
+/// Checks whose firmware companions get, as a start would.
+///
+/// # Errors
+/// The root cannot be used, or a value of `[updates]` is none.
+pub fn check_updates(config: &Config) -> Result<Releases, HubError> {
+    config.updates.policy().map_err(|(key, problem)| HubError::Updates(key, problem))?;
+    Releases::open(&config.hub.data_dir, config.updates.root.as_deref())
+        .map_err(|error| HubError::Updates("root", error.to_string()))
+}
+
 /// The releases that are kept, and how they are rolled out.
 pub(super) async fn open(config: &Config, current: &Current) -> Result<Updates, HubError> {
-    let releases = Releases::open(&config.hub.data_dir, config.updates.root.as_deref())
-        .map_err(|error| HubError::Updates("root", error.to_string()))?;
+    let releases = check_updates(config)?;
     let policy = config.updates.policy().map_err(|(key, problem)| HubError::Updates(key, problem))?;
     let approvals = current.pipeline().approvals().clone();
     let current = current.clone();

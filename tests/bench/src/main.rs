@@ -3,7 +3,7 @@
 //!
 //! Machines differ, and so do a machine's minutes: what is compared is measured in turns, and each figure is a median,
 //! or the least of many where growth is meant, as noise only ever adds.
-//! Read [`plain`], [`render`], [`reply`], [`start`] and [`queue`] for what is measured, [`document`] for the text that it is measured on.
+//! Read [`plain`], [`render`], [`reply`], [`start`], [`queue`] and [`update`] for what is measured, [`document`] for the text that it is measured on.
 
 mod document;
 mod measure;
@@ -12,17 +12,19 @@ mod queue;
 mod render;
 mod reply;
 mod start;
+mod update;
 
 const USAGE: &str = "\
-usage: tests/bench/run [plain | render | reply | start | queue [PART] | --document [BYTES]]
+usage: tests/bench/run [plain | render | reply | start | queue [PART] | update | --document [BYTES]]
 
 Builds in release and prints, for the plain split: GB/s by unit and mode, the ratio to text-splitter's TextSplitter, and
 how the cost grows with the input. For the renderer: the ratio to pulldown-cmark's own rate, the time of a reply to all
 channels, how the cost grows, and peak memory. For the text of a turn: how the cost of its blocks and quiet tokens grows.
 For the start: from nothing to ready, with 100,000 messages in the queue. For the queue: accepting beside a bare SQLite
 loop and a bare HTTP endpoint, the time to the platform, messages delivered per second, one text to many
-conversations, what somebody does to the agent that it wakes, memory, what waiting for people on five channels costs. How a cost grows is told
-by the fastest of many runs, as noise only ever adds; all else by medians. It takes some minutes; nothing else should run
+conversations, what somebody does to the agent that it wakes, memory, what waiting for people on five channels costs. For
+an update of a companion's firmware, in QEMU: how long it is fetched, a card meanwhile, and until it is confirmed. How a cost
+grows is told by the fastest of many runs, as noise only ever adds; all else by medians. It takes some minutes; nothing else should run
 beside it.
 
   render               the renderer only
@@ -31,19 +33,17 @@ beside it.
   start                the start only
   queue [PART]         the queue only, or its part accept, broadcast, deliver, turns, memory or receivers (which
                        needs what tests/run --setup-only installs)
+  update               the update of a companion only (which needs the same)
   --document [BYTES]   print the mixed Markdown document that is measured, of about so many bytes (1,000,000), and end
   -h, --help           this text";
 
 fn main() {
     let mut arguments = std::env::args().skip(1);
-    let (mut plain, mut render, mut reply, mut start, mut queue) = (true, true, true, true, true);
-    match arguments.next().as_deref() {
-        None => {}
-        Some("plain") => (render, reply, start, queue) = (false, false, false, false),
-        Some("render") => (plain, reply, start, queue) = (false, false, false, false),
-        Some("reply") => (plain, render, start, queue) = (false, false, false, false),
-        Some("start") => (plain, render, reply, queue) = (false, false, false, false),
-        Some("queue") => (plain, render, reply, start) = (false, false, false, false),
+    let first = arguments.next();
+    let all = first.is_none();
+    let is = |part: &str| all || first.as_deref() == Some(part);
+    match first.as_deref() {
+        None | Some("plain" | "render" | "reply" | "start" | "queue" | "update") => {}
         Some("-h" | "--help") => return println!("{USAGE}"),
         Some("--document") => {
             let Ok(bytes) = arguments.next().map_or(Ok(MEGABYTE), |bytes| bytes.parse()) else {
@@ -67,23 +67,26 @@ fn main() {
         }
         Some(other) => exit_with_usage(&format!("unknown option {other}")),
     }
-    if plain {
+    if is("plain") {
         plain::rates();
         plain::growth();
     }
-    if render {
+    if is("render") {
         render::rates();
         render::memory();
         render::growth();
     }
-    if reply {
+    if is("reply") {
         reply::growth();
     }
-    if start {
+    if is("start") {
         end_with(start::with_a_long_queue());
     }
-    if queue {
+    if is("queue") {
         end_with(queue::measure(arguments.next().as_deref()));
+    }
+    if is("update") {
+        end_with(update::measure());
     }
 }
 

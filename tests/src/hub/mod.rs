@@ -8,7 +8,7 @@
 //! - [`firmware`]: releases of companions' firmware, and a companion that takes them by a script;
 //! - [`board`]: a companion that is a board in QEMU, at such a hub;
 //! - [`releasing`]: a hub of our own that offers firmware to one board;
-//! - [`updating`]: such a board, through an update;
+//! - [`updating`]: such a board, through an update; [`update_figures`]: what that takes;
 //! - [`program`]: the `gatepost` program, as a command line;
 //! - [`spawned`]: a hub that is a process of its own and can be killed;
 //! - [`database`]: what a hub wrote down, read behind its back;
@@ -30,6 +30,7 @@ pub mod listener;
 pub mod program;
 pub mod releasing;
 pub mod spawned;
+pub mod update_figures;
 pub mod updating;
 
 pub use board::Board;
@@ -42,6 +43,7 @@ pub use program::{
 };
 pub use releasing::ReleasingHub;
 pub use spawned::SpawnedHub;
+pub use update_figures::UpdateFigures;
 pub use updating::UpdatingBoard;
 
 use std::{

@@ -282,28 +282,19 @@ impl Shared {
         let Some(chance) = lie else { return spelt(&rooms, end) };
         state.lies += 1;
         let mut goes_on = end;
-        let told = match state.lies % 5 {
-            0 => rooms
-                .iter_mut()
-                .fold(false, |told, (room, timeline)| timeline.tell_again(&state, room) || told)
-                .then_some("told again"),
-            1 if since > 0 => {
-                goes_on = since - 1 - usize::try_from(chance).unwrap_or(0) % since.min(BACK);
-                Some("went back")
-            }
-            2 => rooms
-                .values_mut()
-                .fold(false, |told, timeline| timeline.turn() || told)
-                .then_some("out of order"),
-            3 => {
-                rooms.values_mut().fold(false, |told, timeline| timeline.double() || told).then_some("twice")
-            }
-            _ => {
-                let all = rooms.iter_mut();
-                all.fold(false, |told, (room, timeline)| timeline.cut(&state, room, 1, end) || told)
-                    .then_some("left out")
-            }
-        };
+        let told =
+            match state.lies % 5 {
+                0 => in_any(&mut rooms, |room, timeline| timeline.tell_again(&state, room))
+                    .then_some("told again"),
+                1 if since > 0 => {
+                    goes_on = since - 1 - usize::try_from(chance).unwrap_or(0) % since.min(BACK);
+                    Some("went back")
+                }
+                2 => in_any(&mut rooms, |_, timeline| timeline.turn()).then_some("out of order"),
+                3 => in_any(&mut rooms, |_, timeline| timeline.double()).then_some("twice"),
+                _ => in_any(&mut rooms, |room, timeline| timeline.cut(&state, room, 1, end))
+                    .then_some("left out"),
+            };
         told.into_iter().for_each(|told| state.count(told));
         spelt(&rooms, goes_on)
     }
@@ -361,6 +352,12 @@ impl Shared {
         self.state().count(what);
         done.map(|()| true)
     }
+}
+
+/// Lies in every room; whether that changed anything in one of them.
+fn in_any(rooms: &mut BTreeMap<String, Timeline>, mut lie: impl FnMut(&str, &mut Timeline) -> bool) -> bool {
+    let changed: Vec<bool> = rooms.iter_mut().map(|(room, timeline)| lie(room, timeline)).collect();
+    changed.contains(&true)
 }
 
 impl Timeline {

@@ -120,6 +120,21 @@ fn check_finds_programs_that_cannot_be_run_and_a_directory_that_cannot_be_writte
 }
 
 #[test]
+fn check_reads_the_root_of_the_companions_firmware_as_a_start_does() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("gatepost.toml");
+    let path = file.to_str().context("a path")?;
+    let check = |root: &std::path::Path| {
+        fs::write(&file, format!("[updates]\nroot = {root:?}\n"))?;
+        gatepost(&["--config", path, "check", "--offline"], b"", &[])
+    };
+    let checked = check(&gatepost_build::development::path())?;
+    ensure!(checked.status == 0 && checked.stderr.contains("version 1 of the root"), "{checked:?}");
+    fails(&check(&file)?, 1, "is not the file of a root that its own keys signed")?;
+    fails(&check(&folder.path().join("gone"))?, 1, "updates.root: cannot read")
+}
+
+#[test]
 fn a_mistake_in_the_configuration_is_named_with_its_line() -> Result<()> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("gatepost.toml");
