@@ -87,7 +87,7 @@ fn kills_in_the_midst_of_what_people_write_leave_every_message_in_one_turn_that_
             hub.kill()?;
             hub.run()?;
             writer.join().map_err(|_| anyhow::anyhow!("the writer panicked"))??;
-            all_ended(&bridge)
+            all_ended(&hub.data_dir())
         })();
         over.store(true, Ordering::Relaxed);
         done

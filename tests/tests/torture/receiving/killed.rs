@@ -126,7 +126,7 @@ pub(super) fn in_the_midst_of_what_people_write<H: House>(house: &H) -> Result<(
             eventually("everything is received", || {
                 Ok((book::rows(&data_dir)?.len() >= messages).then_some(()))
             })?;
-            all_ended(&operator)?;
+            all_ended(&data_dir)?;
             settled(&hub, 0, Duration::from_secs(120))
         })();
         over.store(true, Ordering::Relaxed);
