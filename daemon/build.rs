@@ -17,11 +17,11 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     embed_root();
     // A megabyte of relocations becomes ten kilobytes, on disk and, as the loader reads them all, in memory. Needs glibc 2.36,
-    // which has it since 2022; a linker that does not know it says so and goes on.
+    // which has it since 2022; a linker that does not know it for a processor says so and goes on.
     let of = |name| env::var(name).unwrap_or_default();
     if of("CARGO_CFG_TARGET_OS") == "linux"
         && of("CARGO_CFG_TARGET_ENV") == "gnu"
-        && of("CARGO_CFG_TARGET_ARCH") == "x86_64"
+        && ["x86_64", "aarch64"].contains(&of("CARGO_CFG_TARGET_ARCH").as_str())
     {
         println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
     }

@@ -105,6 +105,9 @@ pub enum ClientError {
     /// The connection or the answer broke.
     #[error("the hub at {0} did not answer: {1}")]
     Broken(String, reqwest::Error),
+    /// The hub answers, and takes no messages.
+    #[error("the hub takes no messages: {0}")]
+    NotReady(String),
     /// The HTTP client.
     #[error("cannot set up the HTTP client: {0}")]
     Http(#[from] reqwest::Error),
@@ -167,6 +170,31 @@ impl Place {
     /// The hub's URL.
     fn base(&self, config: &Config) -> String {
         self.hub.clone().unwrap_or_else(|| format!("http://{}", config.hub.listen))
+    }
+
+    /// Asks whether the hub takes messages.
+    ///
+    /// # Errors
+    /// It does not, and why; or nobody answers.
+    pub async fn ready(&self) -> Result<(), ClientError> {
+        let base = match &self.hub {
+            Some(base) => base.clone(),
+            None => self.base(&Config::load(&self.config)?),
+        };
+        let client = Client::new(base.clone(), String::new())?;
+        let asked = client.http.get(format!("{}/readyz", client.base)).timeout(PROBE_TIMEOUT).send().await;
+        let answer = match asked {
+            Ok(answer) => answer,
+            Err(error) if error.is_connect() => return Err(ClientError::Nobody(base)),
+            Err(error) => return Err(ClientError::Broken(base, error)),
+        };
+        match answer.error_for_status_ref().err() {
+            None => Ok(()),
+            Some(_) => {
+                let why = answer.text().await.map_err(|error| ClientError::Broken(base, error))?;
+                Err(ClientError::NotReady(why.trim().to_owned()))
+            }
+        }
     }
 
     /// Refuses to work on a data directory that no hub uses while a hub answers: it would not see what is done there.

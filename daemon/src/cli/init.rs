@@ -1,9 +1,15 @@
 //! `gatepost init`.
 
-use std::{borrow::Cow, fs::OpenOptions, io::Write as _, path::Path};
+use std::{
+    borrow::Cow,
+    fs::OpenOptions,
+    io::{ErrorKind, Write as _},
+    os::unix::fs::OpenOptionsExt as _,
+    path::PathBuf,
+};
 
 use super::Failed;
-use crate::config::template;
+use crate::config::{paths, template};
 use crate::printing::{print, print_note, print_result};
 
 #[derive(Debug, clap::Args)]
@@ -14,27 +20,56 @@ pub(super) struct Arguments {
     /// Write every key with its explanation, not only what a first hub needs.
     #[arg(long)]
     full: bool,
+    /// Write the configuration of the service that the package installs: /etc/gatepost/gatepost.toml, its data in /var/lib/gatepost,
+    /// its secrets in /etc/gatepost/credentials.
+    #[arg(long)]
+    service: bool,
 }
 
-pub(super) fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed> {
+/// What comes next, of a hub that somebody starts.
+const NEXT: &str =
+    "next: gatepost check, then gatepost run; make an agent's token with: gatepost agent add NAME";
+/// The same of the service.
+const NEXT_OF_SERVICE: &str = "next:
+  sudo gatepost check                     # is it valid, and is every channel ready?
+  sudo systemctl enable --now gatepost    # runs now, and after each start of this machine
+  sudo gatepost agent add engineer        # prints the token of your agent";
+
+pub(super) fn run(named: Option<PathBuf>, arguments: &Arguments) -> Result<(), Failed> {
+    let (place, next) = match arguments.service {
+        true => (paths::SERVICE_FILE, NEXT_OF_SERVICE),
+        false => (paths::DEFAULT_FILE, NEXT),
+    };
+    let path = &*named.unwrap_or_else(|| place.into());
     let file = match arguments.full {
         true => Cow::Owned(template::full()),
         false => Cow::Borrowed(template::SHORT),
+    };
+    let file = match arguments.service {
+        true => Cow::Owned(template::of_service(&file)),
+        false => file,
     };
     if arguments.print {
         return Ok(print(file.strip_suffix('\n').unwrap_or(&file))?);
     }
     let failed = |error: std::io::Error| {
-        Failed::Refused(format!(
-            "cannot write {}: {error} (an existing file is never overwritten)",
-            path.display()
-        ))
+        let hint = match error.kind() {
+            ErrorKind::NotFound if arguments.service => "the package makes the folder: install it first",
+            ErrorKind::PermissionDenied if arguments.service => {
+                "write it as root: sudo gatepost init --service"
+            }
+            _ => "an existing file is never overwritten",
+        };
+        Failed::Refused(format!("cannot write {}: {error} ({hint})", path.display()))
     };
-    let mut opened = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    let mut options = OpenOptions::new();
+    if arguments.service {
+        // The hub's group reads it, which it has from the folder.
+        options.mode(0o640);
+    }
+    let mut opened = options.write(true).create_new(true).open(path).map_err(failed)?;
     opened.write_all(file.as_bytes()).map_err(failed)?;
     print_result!("wrote {}", path.display())?;
-    print_note!(
-        "next: gatepost check, then gatepost run; make an agent's token with: gatepost agent add NAME"
-    );
+    print_note!("{next}");
     Ok(())
 }

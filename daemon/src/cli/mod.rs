@@ -8,6 +8,7 @@ mod audit;
 mod channels;
 mod check;
 mod companion;
+mod health;
 mod heartbeats;
 mod init;
 mod local;
@@ -37,7 +38,7 @@ use tracing_log::AsLog as _;
 
 use crate::{
     client::{ClientError, Place},
-    config::DEFAULT_FILE,
+    config::paths,
     demo::{self, DemoError},
     printing::{PrintError, print_note, visible},
 };
@@ -49,9 +50,9 @@ use crate::{
 #[derive(Debug, Parser)]
 #[command(name = "gatepost", version, max_term_width = 100, after_help = STATUSES)]
 struct Arguments {
-    /// The configuration file.
-    #[arg(short, long, global = true, env = "GATEPOST_CONFIG", default_value = DEFAULT_FILE, value_name = "FILE")]
-    config: PathBuf,
+    /// The configuration file. Without it: gatepost.toml in the current folder, or else /etc/gatepost/gatepost.toml.
+    #[arg(short, long, global = true, env = "GATEPOST_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
     /// Where the hub listens, if not where the configuration says.
     #[arg(long, global = true, env = "GATEPOST_HUB", value_name = "URL")]
     hub: Option<String>,
@@ -71,6 +72,8 @@ enum Command {
     Channels(channels::Arguments),
     /// Run the hub.
     Run,
+    /// Ask the running hub whether it takes messages: exit status 0 if it does, 1 if it says no, 4 if none answers.
+    Health(health::Arguments),
     /// Have the running hub read its configuration again: agents, address book, limits, accounts.
     ///
     /// All of the file is taken, or nothing: if it is not valid, the error names the file and the line, the exit status is 1, and the
@@ -251,10 +254,14 @@ pub fn main() -> ExitCode {
 
 async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
     let Arguments { config, hub, command } = arguments;
-    let place = Place { config, hub };
+    if let Command::Init(arguments) = command {
+        return init::run(config, &arguments);
+    }
+    let place = Place { config: paths::file(config), hub };
     match command {
         Command::Demo(arguments) => Ok(demo::run(arguments).await?),
-        Command::Init(arguments) => init::run(&place.config, &arguments),
+        Command::Init(_) => unreachable!("it is done"),
+        Command::Health(arguments) => health::run(&place, &arguments).await,
         Command::Check(arguments) => check::run(&place.config, &arguments).await,
         Command::Channels(arguments) => channels::run(arguments),
         Command::Run => run::run(&place.config).await,
@@ -313,9 +320,10 @@ mod tests {
     }
 
     /// Commands that print nothing a program would read, or JSON alone.
-    const WITHOUT_JSON: [&str; 15] = [
+    const WITHOUT_JSON: [&str; 16] = [
         "demo",
         "init",
+        "health",
         "run",
         "message",
         "mcp",

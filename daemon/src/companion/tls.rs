@@ -24,6 +24,7 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 use crate::{
     cause::found,
     settings::file::{FileError, read},
+    settings::secret::{SecretError, SecretSource},
 };
 
 /// Certificates in a file, at most: a chain, or the authorities of one owner.
@@ -38,7 +39,7 @@ pub struct Trust<'a> {
     /// The authorities that the broker's certificate may be signed by; without it, those that this machine trusts.
     pub ca: Option<&'a Path>,
     /// The hub's own certificate and those up to its authority, and its key.
-    pub own: Option<(&'a Path, &'a Path)>,
+    pub own: Option<(&'a Path, &'a SecretSource)>,
 }
 
 /// Why there is no TLS.
@@ -53,12 +54,12 @@ pub enum TlsError {
         error: FileError,
     },
     /// A file is not PEM.
-    #[error("broker.{key}: cannot read {}: {}", .path.display(), said(.error))]
+    #[error("broker.{key}: cannot read {place}: {}", said(.error))]
     Pem {
         /// The key of the configuration.
         key: &'static str,
-        /// The file.
-        path: PathBuf,
+        /// The file, or where else it is.
+        place: String,
         /// What is wrong with it.
         error: pem::Error,
     },
@@ -71,8 +72,11 @@ pub enum TlsError {
         path: PathBuf,
     },
     /// The key is not the certificate's, or of a kind that is not known.
-    #[error("broker.key: {} is not the key of the certificate in broker.cert: {}", .0.display(), .1)]
-    Key(PathBuf, rustls::Error),
+    #[error("broker.key: {0} is not the key of the certificate in broker.cert: {1}")]
+    Key(String, rustls::Error),
+    /// There is no key.
+    #[error("broker.key: {0}")]
+    NoKey(#[from] SecretError),
     /// This machine has no authorities that it trusts.
     #[error(
         "no certificate authorities are trusted on this machine: install ca-certificates, or set broker.ca ({0})"
@@ -101,17 +105,19 @@ pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
         None => builder.with_no_client_auth(),
         Some((cert, key)) => {
             let chain = certificates("cert", cert)?;
-            let pem = content("key", key)?;
-            let failed = |error| TlsError::Pem { key: "key", path: key.into(), error };
-            let secret = PrivateKeyDer::from_pem_slice(&pem).map_err(failed)?;
-            builder.with_client_auth_cert(chain, secret).map_err(|error| TlsError::Key(key.into(), error))?
+            let pem = key.read_whole()?;
+            let failed = |error| TlsError::Pem { key: "key", place: key.to_string(), error };
+            let secret = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(failed)?;
+            builder
+                .with_client_auth_cert(chain, secret)
+                .map_err(|error| TlsError::Key(key.to_string(), error))?
         }
     };
     Ok(Arc::new(config))
 }
 
 fn certificates(key: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let failed = |error| TlsError::Pem { key, path: path.into(), error };
+    let failed = |error| TlsError::Pem { key, place: path.display().to_string(), error };
     let pem = content(key, path)?;
     let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem)
         .take(MAX_CERTIFICATES + 1)
@@ -254,6 +260,7 @@ mod tests {
             let error = client(Trust { ca: Some(ca), own: None }).unwrap_err().to_string();
             assert!(error.contains(says), "{says}: {error}");
         }
+        let empty = SecretSource::File(empty);
         let own = Trust { ca: None, own: Some((&nonsense, &empty)) };
         let error = client(own).unwrap_err().to_string();
         assert!(error.contains("broker.key: cannot read") || error.contains("ca-certificates"), "{error}");

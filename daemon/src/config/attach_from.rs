@@ -101,11 +101,10 @@ impl Config {
             SecretSource::File(path) => Some(path),
             SecretSource::Env(_) | SecretSource::Credential(_) => None,
         });
-        let key = self.broker.key.clone().map(|path| (path, "the broker's key"));
         let beside = file.parent().unwrap_or(Path::new(""));
         let lists = self.hub.allowlists.as_ref().map(|path| (beside.join(path), "the file of allowlists"));
         let first = [(self.hub.data_dir.clone(), "the hub's data"), (file.to_owned(), "the configuration")];
-        let all = first.into_iter().chain(lists).chain(key).chain(secrets.map(|path| (path, "a secret")));
+        let all = first.into_iter().chain(lists).chain(secrets.map(|path| (path, "a secret")));
         all.map(|(path, what)| (resolved(&path), what)).collect()
     }
 

@@ -11,7 +11,8 @@ pub const HUB: &[Key] = &[
     key(
         "data_dir",
         "\"gatepost-data\"",
-        "Where the queue, the keys and the audit live. Relative to this file. One hub at a time.",
+        "Where the queue, the keys and the audit live. Relative to this file. One hub at a time. Without this key: systemd's \
+         STATE_DIRECTORY, /var/lib/gatepost for /etc/gatepost/gatepost.toml, or else gatepost-data beside this file.",
     ),
     key(
         "listen",
@@ -132,7 +133,7 @@ pub const BROKER: &[Key] = &[
     example(
         "key",
         "\"hub-key.pem\"",
-        "That certificate's private key: a PEM file, readable by the hub alone.",
+        "That certificate's private key: a PEM file, readable by the hub alone, or \"credential:NAME\".",
     ),
 ];
 

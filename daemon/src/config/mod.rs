@@ -17,6 +17,7 @@ pub mod heartbeat;
 pub mod hooks;
 pub mod keys;
 pub mod locate;
+pub mod paths;
 #[cfg(test)]
 mod reference;
 pub mod routes;
@@ -29,7 +30,10 @@ pub mod voice;
 pub mod wake;
 mod warnings;
 
-use std::{collections::BTreeMap, path::Path};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use serde::Deserialize;
 
@@ -38,9 +42,6 @@ use crate::settings::file::{FileError, read_text};
 pub use checked::{Checked, CheckedAgent};
 pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply};
 pub use span::Span;
-
-/// The file looked for when none is named.
-pub const DEFAULT_FILE: &str = "gatepost.toml";
 
 /// The longest configuration, in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
@@ -159,7 +160,7 @@ impl Config {
 
     /// The same of the text that the file at `path` has.
     pub(crate) fn read(text: &str, path: &Path) -> Result<Self, ConfigError> {
-        let mut config = Self::parse(text, path)?;
+        let mut config = Self::parse_with(text, path, paths::data_dir(path))?;
         if let Some(parent) = path.parent() {
             config.hub.data_dir = parent.join(&config.hub.data_dir);
             if let Some(file) = &config.hub.allowlists {
@@ -173,8 +174,8 @@ impl Config {
                 *list = parent.join(&*list);
             }
             warnings::secrets_beneath(&mut config, parent);
-            let Broker { ca, cert, key, .. } = &mut config.broker;
-            for file in [ca, cert, key, &mut config.updates.root].into_iter().flatten() {
+            let Broker { ca, cert, .. } = &mut config.broker;
+            for file in [ca, cert, &mut config.updates.root].into_iter().flatten() {
                 *file = parent.join(&*file);
             }
             config.resolve_folders(path).map_err(|error| error.located(text, path))?;
@@ -186,8 +187,15 @@ impl Config {
 
     /// Checks a text. `path` is for messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
+        Self::parse_with(text, path, paths::DEFAULT_DATA_DIR.into())
+    }
+
+    fn parse_with(text: &str, path: &Path, data_dir: PathBuf) -> Result<Self, ConfigError> {
         unknown::refuse(text, path)?;
         let mut config: Self = toml::from_str(text).map_err(|error| ConfigError::toml(text, path, &error))?;
+        if config.hub.data_dir.as_os_str().is_empty() {
+            config.hub.data_dir = data_dir;
+        }
         config.places = entries::Places::of(text, path);
         config.checked = config.check().map_err(|error| error.located(text, path))?;
         Ok(config)

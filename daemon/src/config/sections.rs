@@ -21,7 +21,7 @@ use crate::{
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]
 pub struct Hub {
-    /// Where the database and the keys are.
+    /// Where the database and the keys are. Empty only until the file is read, if it does not say.
     pub data_dir: PathBuf,
     /// The HTTP interface.
     pub listen: SocketAddr,
@@ -91,8 +91,9 @@ pub struct Broker {
     pub ca: Option<PathBuf>,
     /// The hub's certificate there, PEM.
     pub cert: Option<PathBuf>,
-    /// That certificate's key, PEM.
-    pub key: Option<PathBuf>,
+    /// That certificate's key, PEM: a path, or as any other secret.
+    #[serde(deserialize_with = "SecretSource::or_path")]
+    pub key: Option<SecretSource>,
 }
 
 /// `[agents.NAME]`.
@@ -174,7 +175,8 @@ const DAY: Span = Span(Duration::from_hours(24));
 impl Default for Hub {
     fn default() -> Self {
         Self {
-            data_dir: "gatepost-data".into(),
+            // Where that is depends on the file: see `paths`.
+            data_dir: PathBuf::new(),
             listen: ([127, 0, 0, 1], 8787).into(),
             max_body: 256 * 1024,
             allowlists: None,

@@ -15,6 +15,22 @@ const WIDTH: usize = 100;
 /// The keys that a first hub needs, and no more.
 pub const SHORT: &str = include_str!("first.toml");
 
+/// The same file for the service that a package installs: its data and its secrets are where the package has them.
+pub fn of_service(file: &str) -> String {
+    let changes = [
+        (
+            "data_dir = \"gatepost-data\"       # queue, keys and audit, in a folder beside this file",
+            "data_dir = \"/var/lib/gatepost\"   # queue, keys and audit",
+        ),
+        ("#: data_dir = \"gatepost-data\"", "data_dir = \"/var/lib/gatepost\""),
+        (
+            "token = \"file:secrets/telegram\"   # secrets are in files of their own, never here",
+            "token = \"credential:telegram\"    # the file telegram in /etc/gatepost/credentials; never here",
+        ),
+    ];
+    changes.iter().fold(file.to_owned(), |file, (from, to)| file.replace(from, to))
+}
+
 /// The file with every key and its explanation.
 pub fn full() -> String {
     let mut file = String::from(

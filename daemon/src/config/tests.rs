@@ -166,13 +166,23 @@ fn the_short_template_is_valid_and_short_and_names_the_full_one() {
     assert!(config.channels["local"].contains_key("home") && config.hooks.is_empty());
     // What stands there is what holds without it, so that a reader may take any line away.
     assert_eq!(config.hub.listen, Hub::default().listen);
-    assert_eq!(config.hub.data_dir, Hub::default().data_dir);
+    assert_eq!(config.hub.data_dir, Path::new(paths::DEFAULT_DATA_DIR));
     assert_eq!(config.broker.listen, Broker::default().listen);
     assert_eq!(config.approval.terms(), Approval::default().terms());
     assert!(!config.approval.allow_software_companion);
     assert!(template::SHORT.contains("gatepost init --full"));
     assert!((25..=35).contains(&template::SHORT.lines().count()));
     assert!(template::SHORT.lines().all(|line| line.chars().count() <= 100));
+}
+
+#[test]
+fn the_services_template_has_the_places_of_the_package() {
+    for template in [template::SHORT, &template::full()] {
+        let service = template::of_service(template);
+        assert_eq!(parse(&service).unwrap().hub.data_dir, Path::new(paths::SERVICE_DATA_DIR));
+        assert!(!service.contains("= \"gatepost-data\""));
+    }
+    assert!(template::of_service(template::SHORT).contains("token = \"credential:telegram\""));
 }
 
 #[test]
@@ -206,7 +216,7 @@ fn the_template_is_valid_with_every_commented_line_switched_on() {
         })
         .collect();
     let config = parse(&on).unwrap_or_else(|error| panic!("{error}\n{on}"));
-    assert_eq!(config.hub.data_dir, Hub::default().data_dir, "the example is the default");
+    assert_eq!(config.hub.data_dir, Path::new(paths::DEFAULT_DATA_DIR), "the example is the default");
     assert_eq!(config.hub.max_body, Hub::default().max_body);
     assert_eq!(config.hub.ttl, Hub::default().ttl);
     assert_eq!(config.queue.max_messages, Queue::default().max_messages);

@@ -51,6 +51,6 @@ pub fn broker_elsewhere(config: &Config) -> Result<Option<Address>, HubError> {
         (Some(user), Some(password)) => Some((user.clone(), password.read()?)),
         _ => None,
     };
-    let trust = Trust { ca: broker.ca.as_deref(), own: broker.cert.as_deref().zip(broker.key.as_deref()) };
+    let trust = Trust { ca: broker.ca.as_deref(), own: broker.cert.as_deref().zip(broker.key.as_ref()) };
     Ok(Some(Address::elsewhere(url, login, trust)?))
 }

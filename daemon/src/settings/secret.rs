@@ -9,12 +9,15 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 
 use super::{
     file::{FileError, read_text},
     readers::{ReadByAll, Readers, refuse_everybodys},
 };
+
+/// The variable in which systemd tells a unit where its credentials are.
+const CREDENTIALS: &str = "CREDENTIALS_DIRECTORY";
 
 /// The longest secret that is read, in bytes. Real tokens have a few hundred.
 const MAX_SECRET_BYTES: usize = 16 * 1024;
@@ -58,7 +61,8 @@ pub enum SecretError {
     Env(String),
     /// The hub does not run under systemd, or the unit loads no such credential.
     #[error(
-        "no systemd credential {0}: set LoadCredential={0}:PATH in the unit (CREDENTIALS_DIRECTORY is not set)"
+        "no systemd credential {0}: put it into a file {0} in the folder credentials beside the configuration, or set \
+         LoadCredential={0}:PATH in the unit; outside of the unit only root can read it"
     )]
     Credential(String),
     /// There is a source, but what it holds cannot be a secret.
@@ -129,9 +133,9 @@ impl SecretSource {
             Self::File(path) => file(path),
             Self::Env(name) => std::env::var(name).map_err(|_| SecretError::Env(name.clone())),
             Self::Credential(name) => {
-                let directory = std::env::var_os("CREDENTIALS_DIRECTORY")
-                    .ok_or_else(|| SecretError::Credential(name.clone()))?;
-                file(&Path::new(&directory).join(name))
+                let directory =
+                    std::env::var_os(CREDENTIALS).ok_or_else(|| SecretError::Credential(name.clone()))?;
+                file(&loaded(Path::new(&directory), name))
             }
         }
     }
@@ -157,14 +161,35 @@ impl SecretSource {
         }
     }
 
-    /// The same source, its file beneath this folder if its path is relative.
+    /// The same source, its file beneath this folder if its path is relative. Outside of a unit, as in a command at a shell, a
+    /// credential is the file from which the packaged unit loads it: the one of its name in `credentials`, in this folder.
     #[must_use]
     pub fn beneath(self, folder: &Path) -> Self {
         match self {
             Self::File(path) => Self::File(folder.join(path)),
+            Self::Credential(name) if std::env::var_os(CREDENTIALS).is_none() => {
+                let file = folder.join("credentials").join(&name);
+                if file.exists() { Self::File(file) } else { Self::Credential(name) }
+            }
             other => other,
         }
     }
+
+    /// Reads a key of the configuration that may be a path as well.
+    ///
+    /// # Errors
+    /// It is no text.
+    pub fn or_path<'de, D: Deserializer<'de>>(value: D) -> Result<Option<Self>, D::Error> {
+        let text = Option::<String>::deserialize(value)?;
+        Ok(text.map(|text| Self::try_from(text.clone()).unwrap_or_else(|_| Self::File(text.into()))))
+    }
+}
+
+/// Where systemd has put a credential: under its name, or under the one that it has in the packaged unit, which loads a whole folder as
+/// `gatepost` (<https://www.freedesktop.org/software/systemd/man/latest/systemd.exec.html#LoadCredential=ID:PATH>: `ID_FILE`).
+fn loaded(directory: &Path, name: &str) -> PathBuf {
+    let of_folder = directory.join(format!("gatepost_{name}"));
+    if of_folder.exists() { of_folder } else { directory.join(name) }
 }
 
 impl Secret {

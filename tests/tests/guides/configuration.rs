@@ -93,6 +93,9 @@ impl Part {
                 Ok(None)
             }
             (_, "data_dir") => Ok(Some("data".into())),
+            (_, "root") if section == "updates" => {
+                Ok(Some(gatepost_build::development::path().to_str().context("UTF-8")?.to_owned()))
+            }
             (_, "allowlists") => self.write(value, "{\"engineer\": [\"local:*\"]}\n").map(|()| None),
             (_, "ca" | "cert" | "ca_file" | "key") => {
                 let (certificate, private) = PAIR.as_ref().map_err(|error| anyhow!("{error}"))?;

@@ -76,6 +76,14 @@ fn linker_here() -> Result<PathBuf> {
     rustups.or_else(llvms).context("no linker for the board: apt-get install lld-22")
 }
 
+/// Where Rust's own linker is under the name by which a C compiler looks for it (`-fuse-ld=lld`); nowhere, if Rust came without.
+pub(crate) fn lld_for_c() -> Option<PathBuf> {
+    let sysroot = ask("rustc", &["--print", "sysroot"])?;
+    let hosts = fs::read_dir(Path::new(&sysroot).join("lib/rustlib")).ok()?;
+    let mut folders = hosts.flatten().map(|host| host.path().join("bin/gcc-ld"));
+    folders.find(|folder| folder.join("ld.lld").is_file())
+}
+
 /// What a program prints, if it is there and ends well.
 pub(crate) fn ask(program: &str, arguments: &[&str]) -> Option<String> {
     let answer = Command::new(program).args(arguments).env_remove("LD_LIBRARY_PATH").output().ok()?;

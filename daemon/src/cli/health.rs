@@ -1,0 +1,39 @@
+//! `gatepost health`.
+
+use std::time::{Duration, Instant};
+
+use super::Failed;
+use crate::{
+    client::{ClientError, Place},
+    printing::{print_note, print_result},
+};
+
+/// Between two looks.
+const INTERVAL: Duration = Duration::from_millis(500);
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// Look for so many seconds until it is ready.
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true)]
+    wait: u32,
+}
+
+pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Failed> {
+    let (start, longest) = (Instant::now(), Duration::from_secs(arguments.wait.into()));
+    let mut last = String::new();
+    loop {
+        let error: ClientError = match place.ready().await {
+            Ok(()) => return Ok(print_result!("ready")?),
+            Err(error) => error,
+        };
+        if start.elapsed() >= longest {
+            return Err(error.into());
+        }
+        let why = error.to_string();
+        if why != last {
+            print_note!("waiting: {why}");
+            last = why;
+        }
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
