@@ -1,5 +1,6 @@
 //! Chores of this repository: `cargo xtask --help`.
 
+mod deb;
 mod firmware;
 mod fuzz;
 mod hub;
@@ -57,6 +58,8 @@ enum Chore {
         /// The machine.
         machine: hub::Machine,
     },
+    /// Make a Debian package of the hub, with the service's files, man pages and completions.
+    Deb(deb::Wanted),
 }
 
 fn main() -> Result<()> {
@@ -74,6 +77,7 @@ fn main() -> Result<()> {
         }
         Chore::Test(wanted) => tests::run(&wanted),
         Chore::Hub { machine } => hub::build(machine).map(|_| ()),
+        Chore::Deb(wanted) => deb::make(&wanted).map(|_| ()),
     }
 }
 
