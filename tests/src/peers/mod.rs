@@ -14,6 +14,7 @@
 //! Read `leash` first: it is how a peer lives and dies.
 
 mod cable;
+pub mod debian;
 mod html;
 mod judged;
 mod judges;

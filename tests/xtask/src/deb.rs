@@ -109,7 +109,8 @@ pub(crate) fn make(wanted: &Wanted) -> Result<PathBuf> {
         .status()
         .context("cannot run dpkg-deb: apt-get install dpkg")?;
     ensure!(built.success(), "dpkg-deb: {built}");
-    println!("{}: {} bytes", file.display(), fs::metadata(&file)?.len());
+    println!("{}: {} bytes", wanted.architecture.name(), fs::metadata(&file)?.len());
+    println!("{}", file.display());
     Ok(file)
 }
 

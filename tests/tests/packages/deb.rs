@@ -1,0 +1,202 @@
+//! The Debian package: made twice, judged by lintian, installed, used, upgraded with messages under way, taken away.
+//!
+//! The program in it is the one that the tests run, without its names. Installed by `tests/run --setup-only`: Debian 12, lintian.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::LazyLock,
+};
+
+use anyhow::{Context as _, Result, anyhow, ensure};
+use gatepost_tests::{
+    hub::program::program,
+    peers::{chore, debian::Debian},
+};
+use tempfile::TempDir;
+
+#[cfg(target_arch = "x86_64")]
+const ARCHITECTURE: &str = "amd64";
+#[cfg(target_arch = "aarch64")]
+const ARCHITECTURE: &str = "arm64";
+/// The worst that `systemd-analyze security` may say, of 10.
+const MAX_EXPOSURE: f64 = 1.5;
+/// How many messages are handed in while the package is upgraded.
+const MESSAGES: usize = 40;
+
+/// The packages of two versions, in a folder.
+struct Packages {
+    folder: TempDir,
+    old: PathBuf,
+    new: PathBuf,
+}
+
+static PACKAGES: LazyLock<Result<Packages, String>> =
+    LazyLock::new(|| Packages::make().map_err(|error| format!("{error:#}")));
+
+impl Packages {
+    fn get() -> Result<&'static Self> {
+        PACKAGES.as_ref().map_err(|error| anyhow!("{error}"))
+    }
+
+    fn make() -> Result<Self> {
+        let folder = tempfile::tempdir()?;
+        let bare = folder.path().join("gatepost");
+        let stripped = Command::new("strip").arg("-o").args([&bare, program()?]).status()?;
+        ensure!(stripped.success(), "strip: {stripped}");
+        let package = |version: &str| packaged(&bare, version, folder.path());
+        let (old, new) = (package("0.1.0")?, package("0.2.0")?);
+        Ok(Self { old, new, folder })
+    }
+}
+
+fn packaged(program: &Path, version: &str, into: &Path) -> Result<PathBuf> {
+    let text = |path: &Path| path.to_str().map(str::to_owned).context("UTF-8");
+    let (program, into) = (text(program)?, text(into)?);
+    chore(&["deb", ARCHITECTURE, "--program", &program, "--version", version, "--into", &into])
+}
+
+#[test]
+fn the_same_tree_makes_the_same_bytes_and_lintian_finds_nothing_in_them() -> Result<()> {
+    let packages = Packages::get()?;
+    let again = tempfile::tempdir()?;
+    let second = packaged(&packages.folder.path().join("gatepost"), "0.1.0", again.path())?;
+    ensure!(fs::read(&packages.old)? == fs::read(second)?, "two packages of one tree differ");
+    let found = Command::new("lintian").arg("--pedantic").arg(&packages.old).output()?;
+    let said = String::from_utf8_lossy(&found.stdout);
+    ensure!(found.status.success() && said.trim().is_empty(), "{said}");
+    Ok(())
+}
+
+/// A Debian with the hub, however it runs there.
+struct House {
+    debian: Debian,
+    /// The hub, where there is no systemd to run it.
+    hub: Option<Child>,
+}
+
+impl House {
+    fn run(&self, arguments: &[&str]) -> Result<String> {
+        self.debian.run(arguments)?.well().with_context(|| format!("{arguments:?}"))
+    }
+
+    fn install(&self, package: &Path) -> Result<String> {
+        let file = self.debian.take(package)?;
+        self.run(&["dpkg", "--install", &file])
+    }
+
+    /// Starts the hub, as its unit does.
+    fn start(&mut self) -> Result<()> {
+        if self.debian.is_booted() {
+            self.run(&["systemctl", "enable", "--now", "gatepost"])?;
+        } else {
+            self.run(&["install", "-d", "-o", "gatepost", "-m", "700", "/var/lib/gatepost"])?;
+            let as_hub = ["setpriv", "--reuid=gatepost", "--regid=gatepost", "--init-groups"];
+            let mut command = self.debian.command(&[&as_hub[..], &["gatepost", "run"]].concat());
+            self.hub = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
+        }
+        self.run(&["gatepost", "health", "--wait", "60"])?;
+        Ok(())
+    }
+
+    /// What an upgrade does to a hub that runs, where no systemd does it.
+    fn restart_by_hand(&mut self) -> Result<()> {
+        self.stop();
+        if self.debian.is_booted() { Ok(()) } else { self.start() }
+    }
+
+    fn stop(&mut self) {
+        if let Some(mut hub) = self.hub.take() {
+            let _ = hub.kill();
+            let _ = hub.wait();
+        }
+    }
+
+    /// What arrived in the inbox of the shell.
+    fn inbox(&self) -> Result<String> {
+        self.run(&["gatepost", "local", "read", "me"])
+    }
+}
+
+impl Drop for House {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+/// Hands messages in one after the other; each until the hub has taken it, however often it is away meanwhile. What it took before it
+/// could say so is the same message again, and is sent once.
+fn hand_in() -> String {
+    format!(
+        "for n in $(seq 1 {MESSAGES}); do tries=0; \
+           until gatepost send --as-operator --to local:me word$n. >/tmp/said 2>&1; do \
+             tries=$((tries + 1)); if [ $tries -gt 100 ]; then cat /tmp/said; exit 1; fi; sleep 0.2; \
+           done; \
+         done"
+    )
+}
+
+#[test]
+fn it_is_installed_used_upgraded_and_taken_away() -> Result<()> {
+    if !Debian::may_be() {
+        println!("left out: it takes root");
+        return Ok(());
+    }
+    let packages = Packages::get()?;
+    let mut house = House { debian: Debian::fresh()?, hub: None };
+    println!("systemd runs in it: {}", house.debian.is_booted());
+    let installed = house.install(&packages.old)?;
+    ensure!(installed.contains("gatepost init --service"), "{installed}");
+    let rights = house.run(&["stat", "--format=%a %U %G", "/etc/gatepost", "/etc/gatepost/credentials"])?;
+    ensure!(rights == "2750 root gatepost\n700 root root\n", "{rights}");
+    house.run(&["gatepost", "init", "--service"])?;
+    let rights = house.run(&["stat", "--format=%a %U %G", "/etc/gatepost/gatepost.toml"])?;
+    ensure!(rights == "640 root gatepost\n", "{rights}");
+    house.run(&["gatepost", "check", "--offline"])?;
+    house.start()?;
+    if house.debian.is_booted() {
+        let said = house.run(&["systemd-analyze", "security", "--no-pager", "gatepost"])?;
+        let exposure = said.rsplit_once("gatepost.service: ").and_then(|(_, rest)| rest.split(' ').next());
+        let exposure: f64 = exposure.with_context(|| said.clone())?.parse()?;
+        ensure!(exposure <= MAX_EXPOSURE, "{exposure}: {said}");
+        let status = house.run(&["sh", "-c", "cat /proc/$(systemctl show -P MainPID gatepost)/status"])?;
+        for wanted in ["CapEff:\t0000000000000000", "NoNewPrivs:\t1", "Seccomp:\t2"] {
+            ensure!(status.contains(wanted), "{wanted}: {status}");
+        }
+    }
+
+    // Messages are under way over the upgrade: each arrives once.
+    let agent = house.debian.command(&["sh", "-c", &hand_in()]).stdout(Stdio::piped()).spawn()?;
+    let upgraded = house.install(&packages.new).and_then(|said| house.restart_by_hand().map(|()| said));
+    let ended = agent.wait_with_output()?;
+    upgraded?;
+    ensure!(ended.status.success(), "not all was taken: {}", String::from_utf8_lossy(&ended.stdout));
+    let inbox = house.inbox()?;
+    for n in 1..=MESSAGES {
+        let times = inbox.matches(&format!("word{n}.")).count();
+        ensure!(times == 1, "word{n} is there {times} times: {inbox}");
+    }
+    house.run(&["gatepost", "audit", "verify"])?;
+
+    // An older one is refused with words, and the newer one goes on.
+    let file = house.debian.take(&packages.old)?;
+    let refused = house.debian.run(&["dpkg", "--install", &file])?;
+    ensure!(refused.status != 0 && refused.stderr.contains("README.Debian"), "{refused:?}");
+    house.run(&["gatepost", "health", "--wait", "30"])?;
+
+    // Taken away, the data stay; installed again, the hub goes on; purged, nothing is left.
+    house.stop();
+    house.run(&["dpkg", "--remove", "gatepost"])?;
+    ensure!(house.debian.root().join("var/lib/gatepost/gatepost.db").exists());
+    house.install(&packages.new)?;
+    if house.debian.is_booted() {
+        house.run(&["gatepost", "health", "--wait", "60"])?;
+        ensure!(house.inbox()? == inbox, "it begins anew");
+    }
+    house.run(&["dpkg", "--purge", "gatepost"])?;
+    for path in ["etc/gatepost", "var/lib/gatepost", "usr/bin/gatepost"] {
+        ensure!(!house.debian.root().join(path).exists(), "{path} is left");
+    }
+    Ok(())
+}
