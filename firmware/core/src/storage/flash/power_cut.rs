@@ -227,6 +227,44 @@ impl NorFlash for PowerCutFlash {
     }
 }
 
+/// Cuts the power at every step of `work`, and again at some steps of `work` on what is left of the flash: at its first ones and at every
+/// `stride`th. `check` looks at the flash after one cut and after two. Returns how many cuts there were.
+pub(crate) fn cut_twice(
+    before: &PowerCutFlash,
+    stride: usize,
+    work: impl Fn(&mut PowerCutFlash),
+    check: impl Fn(&mut PowerCutFlash, &str),
+) -> usize {
+    let mut cuts = 0;
+    for seed in 1..=4 {
+        for first in 0.. {
+            let mut once = before.with_seed(seed);
+            once.power_on(Some(first));
+            work(&mut once);
+            if !once.was_cut() {
+                break;
+            }
+            cuts += 1;
+            let seconds = [0, 7, first / 3].into_iter().chain((first % stride..).step_by(stride));
+            for second in core::iter::once(None).chain(seconds.map(Some)) {
+                let mut flash = once.clone();
+                if let Some(second) = second {
+                    flash.power_on(Some(second));
+                    work(&mut flash);
+                    cuts += usize::from(flash.was_cut());
+                }
+                let is_past_the_end = second > Some(first) && !flash.was_cut();
+                flash.power_on(None);
+                check(&mut flash, &std::format!("seed {seed}, cut {first}, then {second:?}"));
+                if is_past_the_end {
+                    break;
+                }
+            }
+        }
+    }
+    cuts
+}
+
 fn dice(seed: u64) -> u64 {
     seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1
 }

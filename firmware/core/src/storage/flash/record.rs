@@ -4,6 +4,10 @@
 //! the other, the worse one first, so that at every moment one copy is whole; the generation says which one is newer. A
 //! copy with a correct checksum but no mark can be read now but perhaps not later, so it is rewritten before its value is
 //! returned.
+//!
+//! Two begun copies of which neither is whole are damage, and nothing mends that but a reset. So the second copy is begun only
+//! when the mark of the first is firm, and a first one that a power cut broke off is begun again itself. An earlier order
+//! wrote the blank copy instead, and a second power cut in a row took the first keys or the first root of a device for good.
 
 use embedded_storage::nor_flash::NorFlash;
 
@@ -95,24 +99,18 @@ impl Record {
         flash: &mut F,
         buffer: &'b mut [u8; MAX_VALUE_BYTES],
     ) -> Result<Option<&'b [u8]>, FlashError<F::Error>> {
-        let copies = [self.inspect(flash, 0)?, self.inspect(flash, 1)?];
-        let [one, other] = [0, 1].map(|copy: usize| copies[copy].0);
+        let [(one, image), (other, spare)] = [self.inspect(flash, 0)?, self.inspect(flash, 1)?];
         let Some(generation) = one.generation().max(other.generation()) else {
-            // The second copy is started when the first is whole. If both were started, there was a value.
+            // The second copy is begun when the first is whole. If both were begun, there was a value.
             return if (one, other) == (Copy::Torn, Copy::Torn) {
                 Err(FlashError::Damaged)
             } else {
                 Ok(None)
             };
         };
-        let latest = usize::from(one.generation() != Some(generation));
-        let [(_, image), (_, spare)] = copies;
-        let image = if latest == 0 { image } else { spare };
-        for copy in worse_first([one, other]) {
-            if [one, other][copy] != (Copy::Whole { generation }) {
-                self.write(flash, copy, &image)?;
-            }
-        }
+        let lengths = [image.length, spare.length];
+        let image = if one.generation() == Some(generation) { image } else { spare };
+        self.complete(flash, [one, other], lengths, &image)?;
         let value = image.value();
         buffer[..value.len()].copy_from_slice(value);
         Ok(Some(&buffer[..value.len()]))
@@ -125,12 +123,37 @@ impl Record {
         if value.len() > MAX_VALUE_BYTES {
             return Err(FlashError::TooLarge);
         }
-        let copies = [self.inspect(flash, 0)?.0, self.inspect(flash, 1)?.0];
-        let last = copies[0].generation().max(copies[1].generation());
+        let found = [0, 1].map(|copy| self.inspect(flash, copy).map(|(copy, image)| (copy, image.length)));
+        let [one, other] = found;
+        let ((one, length), (other, other_length)) = (one?, other?);
+        let last = one.generation().max(other.generation());
         // The flash wears out long before this number does.
         let generation = last.map_or(Some(0), |last| last.checked_add(1)).ok_or(FlashError::TooLarge)?;
         let image = Image::new(self.kind, generation, value);
-        worse_first(copies).into_iter().try_for_each(|copy| self.write(flash, copy, &image))
+        self.complete(flash, [one, other], [length, other_length], &image)
+    }
+
+    /// Writes this image, the newest, to each copy that is not whole and of its generation. `lengths` are those of the images in the copies.
+    fn complete<F: NorFlash>(
+        &self,
+        flash: &mut F,
+        copies: [Copy; 2],
+        lengths: [usize; 2],
+        image: &Image,
+    ) -> Result<(), FlashError<F::Error>> {
+        let done = Copy::Whole { generation: image.generation() };
+        let [first, second] = order(copies);
+        if copies[first] != done {
+            if matches!(copies[second], Copy::Whole { .. }) {
+                // Its mark may have been written during a power cut, and read as blank once the first copy is gone.
+                self.region.write(flash, second, lengths[second], &MARK)?;
+            }
+            self.write(flash, first, image)?;
+        }
+        if copies[second] != done {
+            self.write(flash, second, image)?;
+        }
+        Ok(())
     }
 
     fn write<F: NorFlash>(
@@ -174,8 +197,14 @@ impl Record {
     }
 }
 
-fn worse_first(copies: [Copy; 2]) -> [usize; 2] {
-    if copies[0] <= copies[1] { [0, 1] } else { [1, 0] }
+/// In which order the copies are written: the worse one first, unless the other is not begun and this one is not known to be whole.
+fn order(copies: [Copy; 2]) -> [usize; 2] {
+    match copies {
+        [Copy::Torn | Copy::Unmarked { .. }, Copy::None] => [0, 1],
+        [Copy::None, Copy::Torn | Copy::Unmarked { .. }] => [1, 0],
+        [one, other] if one <= other => [0, 1],
+        _ => [1, 0],
+    }
 }
 
 #[cfg(test)]

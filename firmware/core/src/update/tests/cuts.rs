@@ -4,48 +4,21 @@ use gatepost_link::update::Version;
 
 use super::hub::{first_root, root_file, version};
 use crate::{
-    storage::flash::{SECTOR_BYTES, power_cut::PowerCutFlash},
+    storage::flash::{
+        SECTOR_BYTES,
+        power_cut::{PowerCutFlash, cut_twice},
+    },
     update::trust::Trust,
 };
 
 const STORAGE: u32 = 16 * SECTOR_BYTES;
+/// Of the steps after a cut, how many lie between two at which it is cut again.
+const STRIDE: usize = 127;
 
 type CutTrust<'f> = Trust<&'f mut PowerCutFlash>;
 
 fn trust<'f>(flash: &'f mut PowerCutFlash, first: &'static [u8]) -> CutTrust<'f> {
     Trust::new(flash, Some(first))
-}
-
-/// Cuts the power at every step of `work`, and again at some steps of what follows; `check` looks at the device afterwards. Returns how
-/// many cuts there were.
-fn cut_everywhere(
-    before: &PowerCutFlash,
-    work: impl Fn(&mut PowerCutFlash),
-    check: impl Fn(&mut PowerCutFlash, &str),
-) -> usize {
-    let mut cuts = 0;
-    for seed in 1..=4 {
-        for first in 0.. {
-            let mut flash = before.with_seed(seed);
-            flash.power_on(Some(first));
-            work(&mut flash);
-            if !flash.was_cut() {
-                break;
-            }
-            cuts += 1;
-            for second in [None, Some(0), Some(first / 3), Some(7), Some(40)] {
-                let mut flash = flash.clone();
-                if let Some(second) = second {
-                    flash.power_on(Some(second));
-                    work(&mut flash);
-                    cuts += usize::from(flash.was_cut());
-                }
-                flash.power_on(None);
-                check(&mut flash, &std::format!("seed {seed}, cut {first}, then {second:?}"));
-            }
-        }
-    }
-    cuts
 }
 
 fn leaked(bytes: std::vec::Vec<u8>) -> &'static [u8] {
@@ -59,8 +32,9 @@ fn a_cut_while_a_root_is_taken_leaves_the_one_before_or_the_next() {
     let mut before = PowerCutFlash::blank(STORAGE, 1);
     before.power_on(None);
     assert!(trust(&mut before, first).take_root(&second).unwrap());
-    let cuts = cut_everywhere(
+    let cuts = cut_twice(
         &before,
+        STRIDE,
         |flash| _ = trust(flash, first).take_root(&third),
         |flash, what| {
             let found = trust(flash, first).root().unwrap().unwrap().version();
@@ -83,8 +57,9 @@ fn a_cut_while_the_floor_rises_never_lowers_it() {
     trust(&mut before, first).prepare(image, version(3), version(2)).unwrap();
     assert!(trust(&mut before, first).confirm(image).unwrap(), "what ran is below it");
     let later = [8; 8];
-    let cuts = cut_everywhere(
+    let cuts = cut_twice(
         &before,
+        STRIDE,
         |flash| {
             let mut trust = trust(flash, first);
             let _ = trust.prepare(later, version(5), version(4)).and_then(|()| trust.confirm(later));
@@ -99,4 +74,35 @@ fn a_cut_while_the_floor_rises_never_lowers_it() {
         },
     );
     assert!(cuts > 4_000, "{cuts}");
+}
+
+#[test]
+fn two_cuts_while_the_first_root_and_floor_are_stored_do_no_harm_for_good() {
+    let first = leaked(first_root());
+    let second = root_file(2, 2, 12, 1);
+    let blank = PowerCutFlash::blank(STORAGE, 1);
+    let roots = cut_twice(
+        &blank,
+        STRIDE,
+        |flash| _ = trust(flash, first).take_root(&second),
+        |flash, what| {
+            let found = trust(flash, first).root().map(|root| root.map(|root| root.version()));
+            assert!([Ok(Some(1)), Ok(Some(2))].contains(&found), "{what}: {found:?}");
+            let _ = trust(flash, first).take_root(&second);
+            assert_eq!(trust(flash, first).root().unwrap().unwrap().version(), 2, "{what}");
+        },
+    );
+    let floors = cut_twice(
+        &blank,
+        STRIDE,
+        |flash| _ = trust(flash, first).prepare([7; 8], version(3), version(2)),
+        |flash, what| {
+            let mut trust = trust(flash, first);
+            assert_eq!(trust.floor(), Ok(Version::default()), "{what}");
+            trust.prepare([7; 8], version(3), version(2)).unwrap();
+            assert_eq!(trust.confirm([7; 8]), Ok(true), "{what}");
+            assert_eq!(trust.floor(), Ok(version(3)), "{what}");
+        },
+    );
+    assert!(roots > 4_000 && floors > 4_000, "{roots} {floors}");
 }

@@ -6,7 +6,7 @@ use gatepost_link::{
 use super::*;
 use crate::storage::flash::{
     SECTOR_BYTES,
-    power_cut::{Fault, PowerCutFlash},
+    power_cut::{Fault, PowerCutFlash, cut_twice},
 };
 
 const KEYS_1: Keys = Keys { sign: [1; 32], seal: SealSecret([2; 32]) };
@@ -75,8 +75,9 @@ fn a_cut_at_any_step_leaves_the_keys_and_a_counter_that_never_goes_back() {
         *given = storage.reserve()?;
         storage.wipe_bond()
     }
-    // Three numbers; a bond of 78 bytes and an empty one, each with an erase, header, checksum and mark; all of it twice.
-    const STEPS: usize = 2 * (3 * 16 + (16 + 48 + 80) + (16 + 48));
+    // Three numbers; a bond of 78 bytes and an empty one, each with an erase, header, checksum and mark; all of it twice. Before each
+    // bond the mark of the copy that stays for now.
+    const STEPS: usize = 2 * (3 * 16 + (16 + 48 + 80) + (16 + 48)) + 2 * 16;
     let mut born = started(blank(2));
     born.store_keys(&KEYS_1).unwrap();
     born.store_bond(&bond(5)).unwrap();
@@ -136,9 +137,37 @@ fn a_first_start_that_was_cut_begins_again_or_is_done() {
 }
 
 #[test]
+fn two_cuts_in_the_first_starts_of_a_device_leave_one_that_works() {
+    /// What a device does until it has keys and a bond.
+    fn live(flash: &mut PowerCutFlash) -> Result<(), FlashError<Fault>> {
+        let mut storage = FlashStorage::new(flash);
+        if storage.load_keys()?.is_none() {
+            storage.store_keys(&KEYS_1)?;
+        }
+        if storage.load_bond()?.is_none() {
+            storage.store_bond(&bond(5))?;
+        }
+        Ok(())
+    }
+    let cuts = cut_twice(
+        &blank(1),
+        41,
+        |flash| _ = live(flash),
+        |flash, what| {
+            live(flash).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let mut storage = FlashStorage::new(flash);
+            assert_eq!(storage.load_keys(), Ok(Some(KEYS_1)), "{what}");
+            assert_eq!(storage.load_bond(), Ok(Some(bond(5))), "{what}");
+            assert_eq!(storage.reserve(), Ok(1), "{what}");
+        },
+    );
+    assert!(cuts > 12_000, "{cuts}");
+}
+
+#[test]
 fn a_cut_while_other_keys_are_stored_leaves_one_of_both_and_the_counter_continues() {
-    // The keys in two copies, each with an erase, header, checksum and mark.
-    const STEPS: usize = 2 * (16 + 48 + 64);
+    // The mark of the copy that stays for now; the keys in two copies, each with an erase, header, checksum and mark.
+    const STEPS: usize = 16 + 2 * (16 + 48 + 64);
     let mut born = started(blank(5));
     born.store_keys(&KEYS_1).unwrap();
     (1..=3).for_each(|next| assert_eq!(born.reserve(), Ok(next)));
