@@ -111,13 +111,15 @@ impl<F: NorFlash> Taking<F> {
         }
         self.asked = None;
         let taken = self.store.take(part, offset, bytes);
-        match self.after(taken) {
-            Step::Nothing if self.store.taken() - self.reported >= REPORT_BYTES => {
-                self.reported = self.store.taken();
-                Step::Say(self.progress())
-            }
-            step => step,
+        let step = self.after(taken);
+        let taken = self.store.taken();
+        // After a fault less is there than was reported.
+        self.reported = self.reported.min(taken);
+        if step == Step::Nothing && taken - self.reported >= REPORT_BYTES {
+            self.reported = taken;
+            return Step::Say(self.progress());
         }
+        step
     }
 
     /// The image as it lies in the slot; [`None`] unless [`Step::Whole`] was returned.

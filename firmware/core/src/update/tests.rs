@@ -4,13 +4,15 @@ mod cuts;
 mod device;
 mod hub;
 
+use std::vec;
+
 use gatepost_link::{
     frame::{Down, NotTaken, Progress, State, Up},
     update::{Version, rule::Unfit},
 };
 
 use self::{
-    device::{Fixture, Flash},
+    device::{Fixture, Flash, SLOT},
     hub::{Release, version},
 };
 use super::updater::{PROOF_MS, TRIAL_MS};
@@ -224,7 +226,7 @@ fn what_is_forged_older_foreign_or_expired_is_never_taken() {
             NotTaken::Unfit(Unfit::NotForUs),
         ),
         ("expired", Release::new(2).with(|it| it.expires = hub::NOW), NotTaken::Unfit(Unfit::Expired)),
-        ("too large", Release::new(2).with(|it| it.size = 0x1_0000), NotTaken::Unfit(Unfit::TooLarge)),
+        ("too large", Release::new(2).with(|it| it.size = SLOT), NotTaken::Unfit(Unfit::TooLarge)),
         ("huge", Release::new(2).with(|it| it.size = u32::MAX), NotTaken::Unfit(Unfit::TooLarge)),
         (
             "a floor above itself",
@@ -269,6 +271,18 @@ fn bytes_that_are_not_what_was_signed_are_given_up_and_never_asked_about() {
         assert!(!matches!(fixture.view(), View::Question { .. }));
         assert_eq!(flash.boot(), Some((Slot::Ota0, version(1))));
     }
+}
+
+#[test]
+fn a_block_that_is_wrong_far_behind_the_first_report_is_given_up_like_any_other() {
+    let flash = Flash::new();
+    let mut fixture = Fixture::online(&flash);
+    let mut release = Release::of_image(2, [hub::image(2), vec![7; 60_000]].concat());
+    release.bytes[80_000] ^= 1;
+    fixture.offer(&release);
+    fixture.wait(QUIET_MS + 60_000);
+    assert!(has(&fixture.sent, Progress::Taking { done: 65_536, of: 90_000 }));
+    assert_eq!(refused(&fixture.sent), Some(NotTaken::Hash));
 }
 
 #[test]

@@ -25,7 +25,7 @@ use crate::{
 };
 
 const SECTOR: u32 = 4096;
-const SLOT: u32 = 0x1_0000;
+pub(super) const SLOT: u32 = 0x2_0000;
 const IMAGES: [u32; 2] = [2 * SECTOR, 2 * SECTOR + SLOT];
 const STORAGE: u32 = 2 * SECTOR + 2 * SLOT;
 const ALL: u32 = STORAGE + 16 * SECTOR;

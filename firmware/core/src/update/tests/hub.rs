@@ -72,7 +72,11 @@ pub(super) struct Release {
 
 impl Release {
     pub(super) fn new(major: u16) -> Self {
-        let bytes = image(major);
+        Self::of_image(major, image(major))
+    }
+
+    /// This image, released as this version.
+    pub(super) fn of_image(major: u16, bytes: Vec<u8>) -> Self {
         let list: Vec<u8> = gatepost_link::update::list(&bytes).collect();
         let manifest = Manifest {
             product: label("companion"),
