@@ -170,6 +170,8 @@ impl<S: Storage, R: Random, U: Updates> Companion<S, R, U> {
             Mode::Broken(_) => {}
         }
         self.app.disconnected(now);
+        // What was asked is gone at once: the hub may take it back before there is a session again.
+        self.tick_updates(now);
     }
 
     /// Handles a message on `topic`. It may contain anything.
@@ -254,7 +256,7 @@ impl<S: Storage, R: Random, U: Updates> Companion<S, R, U> {
     }
 
     fn tick_updates(&mut self, now: Millis) {
-        if let Some(install) = self.app.take_answer() {
+        if let Some(install) = self.app.take_answer().filter(|_| self.app.is_ready()) {
             self.updates.answer(now, install);
         }
         let was_on_trial = self.updates.is_on_trial();
@@ -262,7 +264,8 @@ impl<S: Storage, R: Random, U: Updates> Companion<S, R, U> {
         if was_on_trial && !self.updates.is_on_trial() {
             self.raise_link_version();
         }
-        self.app.ask_update(now, self.updates.question().filter(|_| self.is_paired()));
+        let asks = self.is_paired() && self.app.is_ready();
+        self.app.ask_update(now, self.updates.question().filter(|_| asks));
         self.app.show_fetched(self.updates.percent());
     }
 

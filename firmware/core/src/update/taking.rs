@@ -76,10 +76,9 @@ impl<F: NorFlash> Taking<F> {
         (u64::from(self.store.taken()) * 100 / u64::from(self.size.max(1))) as u8
     }
 
-    /// How far it is, for the hub.
-    pub fn progress(&self) -> Up {
-        let progress = Progress::Taking { done: self.store.taken(), of: self.size };
-        Up::Update { image: self.release.image, progress }
+    /// How far it is.
+    pub fn progress(&self) -> Progress {
+        Progress::Taking { done: self.store.taken(), of: self.size }
     }
 
     /// Does one short step.
@@ -117,7 +116,7 @@ impl<F: NorFlash> Taking<F> {
         self.reported = self.reported.min(taken);
         if step == Step::Nothing && taken - self.reported >= REPORT_BYTES {
             self.reported = taken;
-            return Step::Say(self.progress());
+            return Step::Say(Up::Update { image: self.release.image, progress: self.progress() });
         }
         step
     }

@@ -3,6 +3,7 @@
 mod cuts;
 mod device;
 mod hub;
+mod offers;
 
 use std::vec;
 

@@ -3,7 +3,7 @@
 use embedded_storage::nor_flash::NorFlash;
 use gatepost_link::{
     frame::{Down, NotTaken, Progress, Running, State, Up},
-    update::{ImageId, Signed, Version, rule},
+    update::{ImageId, Manifest, Signed, Version, rule},
 };
 use heapless::Deque;
 
@@ -49,8 +49,6 @@ enum Stage<F> {
     Taking(Taking<F>),
     /// A person is asked.
     Asking(Release, Whole),
-    /// A person said no: not asked again until the hub offers it anew.
-    Declined(ImageId),
     /// The next start is a trial.
     Installing {
         restart_at: Millis,
@@ -65,6 +63,11 @@ pub struct Updater<F> {
     firmware: Firmware,
     state: State,
     stage: Stage<F>,
+    /// When what is under way expires. [`None`] unless the hub has offered it in this session: what it took back while there was no
+    /// session is neither asked about nor installed.
+    offered_until: Option<Millis>,
+    /// A person said no to this image: not asked again unless the hub says that somebody wants it.
+    declined: Option<ImageId>,
     outbound: Deque<Up, QUEUE>,
     /// The hub has answered since it heard in this session what runs.
     answered: bool,
@@ -91,6 +94,8 @@ impl<F: NorFlash + Clone> Updater<F> {
             firmware,
             state,
             stage: Stage::Nothing,
+            offered_until: None,
+            declined: None,
             outbound: Deque::new(),
             answered: false,
             works_since: None,
@@ -115,46 +120,48 @@ impl<F: NorFlash + Clone> Updater<F> {
         Running { board, version, floor, root, state: self.state }
     }
 
-    /// A release is offered: takes it, or says why not.
-    fn offered(&mut self, signed: &[u8], utc: u64, again: bool) {
+    /// A release is offered: takes it, or says why not. What is under way is judged again: root and time may be others now.
+    fn offered(&mut self, now: Millis, signed: &[u8], utc: u64, again: bool) {
         // What runs must be known for good before it is replaced: the other slot is its way back.
-        if self.is_on_trial() {
+        if self.is_on_trial() || self.is_installing() {
             return;
         }
         let Some(signed) = Signed::from_bytes(signed) else { return };
         let image = signed.claimed_image();
-        let known = match &self.stage {
-            Stage::Taking(taking) if taking.release.image == image => Some(taking.progress()),
-            Stage::Asking(release, _) if release.image == image => {
-                Some(Up::Update { image, progress: Progress::Asking })
+        let admitted = self.admitted(&signed, now, utc);
+        let progress = admitted.and_then(|(manifest, until)| {
+            if self.declined == Some(image) && !again {
+                self.drop_offer();
+                return Ok(Progress::Declined);
             }
-            Stage::Declined(declined) if *declined == image && !again => {
-                Some(Up::Update { image, progress: Progress::Declined })
-            }
-            Stage::Installing { .. } => return,
-            _ => None,
-        };
-        if let Some(known) = known {
-            return self.say(known);
+            self.declined.take_if(|declined| *declined == image);
+            let progress = match &self.stage {
+                Stage::Taking(taking) if taking.release == Release::of(&manifest) => taking.progress(),
+                Stage::Asking(release, _) if *release == Release::of(&manifest) => Progress::Asking,
+                _ => self.begin(&manifest, again)?,
+            };
+            self.offered_until = Some(until);
+            Ok(progress)
+        });
+        if progress.is_err() {
+            self.drop_offer();
         }
-        match self.judged(&signed, utc, again) {
-            Ok(taking) => {
-                self.say(taking.progress());
-                self.stage = Stage::Taking(taking);
-            }
-            Err(why) => {
-                self.stage = Stage::Nothing;
-                self.say_progress(image, Progress::Refused(why));
-            }
-        }
+        self.say_progress(image, progress.unwrap_or_else(Progress::Refused));
     }
 
-    fn judged(&mut self, signed: &Signed, utc: u64, again: bool) -> Result<Taking<F>, NotTaken> {
+    /// The manifest, if the device takes it by its root and at this time, and when it expires.
+    fn admitted(&mut self, signed: &Signed, now: Millis, utc: u64) -> Result<(Manifest, Millis), NotTaken> {
         let root = self.trust.root().map_err(|_| NotTaken::Flash)?.ok_or(NotTaken::Signature)?;
         let verified = signed.verified(&root).ok_or(NotTaken::Signature)?;
         let manifest = verified.manifest();
         let floor = self.trust.floor().map_err(|_| NotTaken::Flash)?;
         rule::admit(manifest, &root, &self.firmware.device(floor), utc).map_err(NotTaken::Unfit)?;
+        let left = rule::expires(manifest, &root).saturating_sub(utc.max(self.firmware.built));
+        Ok((*manifest, now.after(left.saturating_mul(1_000))))
+    }
+
+    /// Begins to take a release that was admitted.
+    fn begin(&mut self, manifest: &Manifest, again: bool) -> Result<Progress, NotTaken> {
         if !again && self.slots.went_back(&manifest.image).map_err(|_| NotTaken::Flash)? {
             return Err(NotTaken::WentBack);
         }
@@ -162,7 +169,25 @@ impl<F: NorFlash + Clone> Updater<F> {
             StoreError::Size => NotTaken::Unfit(rule::Unfit::TooLarge),
             _ => NotTaken::Flash,
         })?;
-        Ok(Taking::new(Release::of(manifest), manifest.size, store))
+        let taking = Taking::new(Release::of(manifest), manifest.size, store);
+        let progress = taking.progress();
+        self.stage = Stage::Taking(taking);
+        Ok(progress)
+    }
+
+    /// Nothing is offered any more. What lies in the slot stays there.
+    fn drop_offer(&mut self) {
+        if !self.is_installing() {
+            self.stage = Stage::Nothing;
+            self.offered_until = None;
+        }
+    }
+
+    /// Drops what has expired since it was offered.
+    fn expire(&mut self, now: Millis) {
+        if self.offered_until.is_some_and(|until| now >= until) {
+            self.give_up(NotTaken::Unfit(rule::Unfit::Expired));
+        }
     }
 
     fn act_on(&mut self, step: Step) {
@@ -175,11 +200,15 @@ impl<F: NorFlash + Clone> Updater<F> {
     }
 
     fn give_up(&mut self, why: NotTaken) {
-        if let Stage::Taking(taking) = &self.stage {
-            let image = taking.release.image;
+        let under_way = match &self.stage {
+            Stage::Taking(taking) => Some(taking.release.image),
+            Stage::Asking(release, _) => Some(release.image),
+            Stage::Nothing | Stage::Installing { .. } => None,
+        };
+        if let Some(image) = under_way {
             self.say_progress(image, Progress::Refused(why));
         }
-        self.stage = Stage::Nothing;
+        self.drop_offer();
     }
 
     /// All of the image is there: a person is asked.
@@ -259,6 +288,7 @@ impl<F: NorFlash + Clone> Updates for Updater<F> {
     fn begin_session(&mut self, _now: Millis) -> Option<Running> {
         self.outbound.clear();
         self.answered = false;
+        self.offered_until = None;
         if let Stage::Taking(taking) = &mut self.stage {
             taking.end_session();
         }
@@ -269,12 +299,15 @@ impl<F: NorFlash + Clone> Updates for Updater<F> {
         match *frame {
             Down::Status(_) => self.answered = true,
             Down::Root(file) => {
-                // Whether it was taken is told by its version.
-                let _ = self.trust.take_root(file);
+                // Whether it was taken is told by its version. It does not vouch for what the one before did. If the flash failed it may
+                // be the one that counts at the next look.
+                if !matches!(self.trust.take_root(file), Ok(false)) {
+                    self.drop_offer();
+                }
                 let running = self.running();
                 self.say(Up::Running(running));
             }
-            Down::Manifest { signed, utc, again } => self.offered(signed, utc, again),
+            Down::Manifest { signed, utc, again } => self.offered(now, signed, utc, again),
             Down::Block { part, offset, bytes } => {
                 // One that comes while the device has no time for it is asked for again.
                 let Stage::Taking(taking) = &mut self.stage else { return };
@@ -283,14 +316,16 @@ impl<F: NorFlash + Clone> Updates for Updater<F> {
                     self.act_on(step);
                 }
             }
-            Down::NoUpdate if !self.is_installing() => self.stage = Stage::Nothing,
+            Down::NoUpdate => self.drop_offer(),
             _ => {}
         }
     }
 
     fn tick(&mut self, now: Millis, moment: Moment) {
         self.prove(now, moment);
+        self.expire(now);
         if moment.is_ready
+            && self.offered_until.is_some()
             && moment.is_quiet(now)
             && let Stage::Taking(taking) = &mut self.stage
         {
@@ -301,9 +336,10 @@ impl<F: NorFlash + Clone> Updates for Updater<F> {
 
     fn next_tick(&self, now: Millis, moment: Moment) -> Option<Millis> {
         let work = match &self.stage {
-            Stage::Taking(taking) if moment.is_ready => {
+            Stage::Taking(taking) if moment.is_ready && self.offered_until.is_some() => {
                 moment.quiet_at.map(|quiet| quiet.max(taking.next_step(now)))
             }
+            Stage::Asking(..) => self.offered_until,
             Stage::Installing { restart_at } => Some(*restart_at),
             _ => None,
         };
@@ -316,16 +352,20 @@ impl<F: NorFlash + Clone> Updates for Updater<F> {
 
     fn question(&self) -> Option<Version> {
         match &self.stage {
-            Stage::Asking(release, _) => Some(release.version),
+            Stage::Asking(release, _) if self.offered_until.is_some() => Some(release.version),
             _ => None,
         }
     }
 
     fn answer(&mut self, now: Millis, install: bool) {
+        self.expire(now);
+        if self.question().is_none() {
+            return;
+        }
         match core::mem::replace(&mut self.stage, Stage::Nothing) {
             Stage::Asking(release, whole) if install => self.install(now, release, whole),
             Stage::Asking(release, _) => {
-                self.stage = Stage::Declined(release.image);
+                self.declined = Some(release.image);
                 self.say_progress(release.image, Progress::Declined);
             }
             stage => self.stage = stage,
@@ -334,7 +374,7 @@ impl<F: NorFlash + Clone> Updates for Updater<F> {
 
     fn percent(&self) -> Option<u8> {
         match &self.stage {
-            Stage::Taking(taking) => Some(taking.percent()),
+            Stage::Taking(taking) if self.offered_until.is_some() => Some(taking.percent()),
             _ => None,
         }
     }

@@ -91,6 +91,14 @@ pub fn admit(manifest: &Manifest, root: &Root, device: &Device, utc: u64) -> Res
     }
 }
 
+/// From when on a release is not taken any more, in seconds since 1970: it or its root has expired then.
+pub fn expires(manifest: &Manifest, root: &Root) -> u64 {
+    match root.expires() {
+        0 => manifest.expires,
+        root => root.min(manifest.expires),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -148,5 +156,11 @@ mod tests {
         let expiring = Root::new(1, NOW, root.root().clone(), root.release().clone());
         assert_eq!(admit(&manifest(), &expiring, &device(), NOW), Err(Unfit::Expired));
         assert_eq!(admit(&manifest(), &expiring, &device(), NOW - 1), Ok(()));
+        let manifest = manifest();
+        for expiring in [expiring, root] {
+            let expires = expires(&manifest, &expiring);
+            assert_eq!(admit(&manifest, &expiring, &device(), expires - 1), Ok(()));
+            assert_eq!(admit(&manifest, &expiring, &device(), expires), Err(Unfit::Expired));
+        }
     }
 }

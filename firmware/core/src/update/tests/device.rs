@@ -174,6 +174,12 @@ impl<'f> Fixture<'f> {
         self.draw();
     }
 
+    /// The connection is gone.
+    pub(super) fn disconnect(&mut self) {
+        self.device.disconnected(Millis(self.now));
+        self.draw();
+    }
+
     pub(super) fn restarts(&self) -> bool {
         self.device.restarts(Millis(self.now))
     }
@@ -190,10 +196,15 @@ impl<'f> Fixture<'f> {
         self.offered(release, true);
     }
 
-    fn offered(&mut self, release: &Release, again: bool) {
+    /// Offers a release when the hub has this time.
+    pub(super) fn offered_at(&mut self, release: &Release, utc: u64, again: bool) {
         self.release = Some(release.clone());
         self.sent.clear();
-        self.down(&Down::Manifest { signed: &release.signed, utc: NOW, again });
+        self.down(&Down::Manifest { signed: &release.signed, utc, again });
+    }
+
+    fn offered(&mut self, release: &Release, again: bool) {
+        self.offered_at(release, NOW, again);
     }
 
     /// How many pieces were asked for.
