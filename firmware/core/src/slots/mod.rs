@@ -97,8 +97,8 @@ impl<F: NorFlash + Clone> Slots<F> {
     ///
     /// # Errors
     ///
-    /// The flash failed: go on as after [`Start::Settled`], and show it. If the record could be read at all, an image on trial
-    /// has then tried both to count the start and to go back.
+    /// The flash failed. Unless [`Slots::on_trial`] says otherwise, go on as after [`Start::Trial`]. If the record could be read at all, an
+    /// image on trial has then tried both to count the start and to go back.
     pub fn at_start(&mut self) -> Result<Start, FlashError<F::Error>> {
         let mut trial = self.trial()?;
         if let Some(trial) = &mut trial {
@@ -130,10 +130,16 @@ impl<F: NorFlash + Clone> Slots<F> {
 
     /// Makes the next start a trial of this image. Reset the device then.
     ///
-    /// After an error, or a power cut, the running image is started again, and the image is still there.
+    /// After an error, or a power cut, the running image is started again, and the image is still there. Only if the flash fails once more,
+    /// on the way back, the image may be tried all the same.
     pub fn switch(&mut self, image: Whole) -> Result<(), FlashError<F::Error>> {
-        Trial::begin(&mut self.parts.storage, image.slot, image_id(&image.image))?;
-        otadata::lead_to(&mut self.parts.otadata, image.slot, State::NEW)
+        let switched = Trial::begin(&mut self.parts.storage, image.slot, image_id(&image.image))
+            .and_then(|_| otadata::lead_to(&mut self.parts.otadata, image.slot, State::NEW));
+        if switched.is_err() {
+            // The entry may be whole, though it could not be read back.
+            let _ = self.settle().or_else(|_| self.settle());
+        }
+        switched
     }
 
     /// Ends the trial of the running image: it is good. Nothing happens if it is not on trial.
@@ -160,6 +166,13 @@ impl<F: NorFlash + Clone> Slots<F> {
     pub fn on_trial(&mut self) -> Result<Option<ImageId>, FlashError<F::Error>> {
         let trial = self.trial()?;
         Ok(trial.filter(|trial| self.is_under_way(trial)).map(|trial| trial.image()))
+    }
+
+    /// The running image, if it was on trial and confirmed itself.
+    pub fn confirmed(&mut self) -> Result<Option<ImageId>, FlashError<F::Error>> {
+        let trial = self.trial()?;
+        let is_it = |trial: &Trial| trial.slot() == self.running && trial.is_good();
+        Ok(trial.filter(is_it).map(|trial| trial.image()))
     }
 
     /// Whether this image was the last one tried, and did not confirm itself: not to be tried again unless a person says so.

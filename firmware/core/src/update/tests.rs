@@ -2,6 +2,7 @@
 
 mod cuts;
 mod device;
+mod faults;
 mod hub;
 mod offers;
 
@@ -41,6 +42,13 @@ fn has(frames: &[Up], wanted: Progress) -> bool {
 fn state(frames: &[Up]) -> Option<State> {
     frames.iter().rev().find_map(|frame| match frame {
         Up::Running(running) => Some(running.state),
+        _ => None,
+    })
+}
+
+fn floor(frames: &[Up]) -> Option<Version> {
+    frames.iter().rev().find_map(|frame| match frame {
+        Up::Running(running) => Some(running.floor),
         _ => None,
     })
 }
@@ -128,6 +136,35 @@ fn nothing_that_a_trial_stores_locks_out_the_firmware_before() {
     assert_eq!(seen(), before, "on trial");
     fixture.wait(4_000);
     assert_eq!(seen(), gatepost_link::envelope::VERSION, "confirmed");
+}
+
+#[test]
+fn none_of_the_images_that_went_back_is_tried_again_unless_somebody_wants_it() {
+    let flash = Flash::new();
+    let tried = |release: &Release| {
+        let mut fixture = Fixture::online(&flash);
+        fixture.offer(release);
+        fixture.wait(QUIET_MS + 10_000);
+        if let Some(why) = refused(&fixture.sent) {
+            return Some(why);
+        }
+        drop(fixture.installing());
+        (0..3).for_each(|_| drop(Fixture::started(&flash).expect("a trial")));
+        assert!(Fixture::started(&flash).is_none());
+        drop(Fixture::online(&flash));
+        None
+    };
+    let releases = [5, 2, 4, 3].map(Release::new);
+    for release in &releases {
+        assert_eq!(tried(release), None, "one that was not tried yet, newer or older than the last");
+    }
+    for release in &releases {
+        assert_eq!(tried(release), Some(NotTaken::WentBack));
+    }
+    let mut fixture = Fixture::online(&flash);
+    fixture.offer_again(&releases[0]);
+    fixture.wait(QUIET_MS + 10_000);
+    assert!(has(&fixture.sent, Progress::Asking));
 }
 
 #[test]
@@ -343,17 +380,11 @@ fn roots_are_taken_in_their_order_and_the_keys_before_count_no_more() {
 fn the_floor_rises_when_an_image_is_confirmed_and_not_before() {
     let flash = Flash::new();
     let release = Release::new(3).with(|it| it.floor = version(2));
-    let floor = |fixture: &Fixture<'_>| {
-        fixture.sent.iter().rev().find_map(|frame| match frame {
-            Up::Running(running) => Some(running.floor),
-            _ => None,
-        })
-    };
     drop(fetched(&flash, &release).installing());
     let mut fixture = Fixture::online(&flash);
-    assert_eq!(floor(&fixture), Some(Version::default()), "on trial");
+    assert_eq!(floor(&fixture.sent), Some(Version::default()), "on trial");
     fixture.wait(PROOF_MS + 1_000);
-    assert_eq!(floor(&fixture), Some(version(2)));
+    assert_eq!(floor(&fixture.sent), Some(version(2)));
     assert_eq!(flash.image(Slot::Ota0), None, "version 1 is below the floor: no loader starts it");
     assert_eq!(flash.boot(), Some((Slot::Ota1, version(3))));
 }

@@ -20,13 +20,18 @@ use crate::storage::flash::{
 const ROOT: Record = Record::new(UPDATE_ROOT, 5);
 const FLOOR: Record = Record::new(UPDATE_FLOOR, 6);
 
-/// The record of the floor.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// How many images that went back are remembered.
+pub const MAX_FAILED: usize = 8;
+
+/// The record of the floor. A later layout may only add to its end: the firmware before, if it is started again, reads the rest.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Floor {
     /// Nothing below it is taken.
     floor: Version,
     /// What rises once this image is confirmed. The image itself does not know: its manifest was read by the firmware before.
     next: Option<Next>,
+    /// Images that went back, the latest last.
+    failed: heapless::Vec<ImageId, MAX_FAILED>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -87,23 +92,49 @@ impl<F: NorFlash> Trust<F> {
         self.store(record)
     }
 
-    /// Raises what was to rise with this image. Whether the firmware in the other slot is below the floor now.
-    pub fn confirm(&mut self, image: ImageId) -> Result<bool, FlashError<F::Error>> {
+    /// Raises what was to rise with this image. Whether the firmware in the other slot is below the floor now; [`None`] if nothing was to
+    /// rise, or [`Trust::finish`] was called since.
+    pub fn confirm(&mut self, image: ImageId) -> Result<Option<bool>, FlashError<F::Error>> {
         let record = self.record()?;
-        let Some(next) = record.next.filter(|next| next.image == image) else { return Ok(false) };
+        let Some(next) = record.next.filter(|next| next.image == image) else { return Ok(None) };
         let floor = record.floor.max(next.floor);
         if floor != record.floor {
             self.store(Floor { floor, ..record })?;
         }
-        Ok(next.before < floor)
+        Ok(Some(next.before < floor))
+    }
+
+    /// All that follows from the floor is done.
+    pub fn finish(&mut self) -> Result<(), FlashError<F::Error>> {
+        let record = Floor { next: None, ..self.record()? };
+        self.store(record)
+    }
+
+    /// Remembers that this image went back: of the last [`MAX_FAILED`].
+    pub fn remember_failed(&mut self, image: ImageId) -> Result<(), FlashError<F::Error>> {
+        let mut record = self.record()?;
+        if record.failed.contains(&image) {
+            return Ok(());
+        }
+        if record.failed.is_full() {
+            record.failed.remove(0);
+        }
+        let _ = record.failed.push(image);
+        self.store(record)
+    }
+
+    /// Whether this image went back.
+    pub fn has_failed(&mut self, image: ImageId) -> Result<bool, FlashError<F::Error>> {
+        self.record().map(|record| record.failed.contains(&image))
     }
 
     fn record(&mut self) -> Result<Floor, FlashError<F::Error>> {
         let mut buffer = [0; MAX_VALUE_BYTES];
-        match FLOOR.load(&mut self.storage, &mut buffer)? {
-            None => Ok(Floor::default()),
-            Some(bytes) => postcard::from_bytes(bytes).map_err(|_| FlashError::Damaged),
+        if FLOOR.load(&mut self.storage, &mut buffer)?.is_none() {
+            return Ok(Floor::default());
         }
+        // What an earlier layout lacks reads as the zeros behind it: nothing.
+        postcard::from_bytes(&buffer).map_err(|_| FlashError::Damaged)
     }
 
     fn store(&mut self, record: Floor) -> Result<(), FlashError<F::Error>> {

@@ -3,7 +3,7 @@
 use embedded_storage::nor_flash::NorFlash;
 use gatepost_link::{
     frame::{Down, NotTaken, Progress, Running, State, Up},
-    update::{ImageId, Manifest, Signed, Version, rule},
+    update::{ImageId, Manifest, Signed, Version, image_id, rule},
 };
 use heapless::Deque;
 
@@ -15,6 +15,7 @@ use super::{
 use crate::{
     Millis,
     slots::{self, Parts, Slot, Slots, Start, StoreError, Whole},
+    storage::flash::FlashError,
 };
 
 /// A trial is over, and the device restarts, if the firmware has not confirmed itself by then. A watchdog of the board's, which nobody
@@ -26,6 +27,8 @@ pub const PROOF_MS: u64 = 10_000;
 const CONFIRM_RETRY_MS: u64 = 1_000;
 /// Between the hold of Approve and the restart: the hub hears of it, and a person sees it.
 const FAREWELL_MS: u64 = 1_000;
+/// The image on trial when its record cannot be read.
+const UNKNOWN_IMAGE: ImageId = [0; 8];
 /// Frames that wait to be sent.
 const QUEUE: usize = 4;
 
@@ -85,10 +88,10 @@ impl<F: NorFlash + Clone> Updater<F> {
             Ok(Start::WentBack(image)) => State::WentBack(image),
             Ok(Start::Trial { image, .. }) => State::Trial(image),
             Ok(Start::Settled) => State::Settled,
-            // A start that could not be counted is one of a trial all the same. What the flash does not tell now, the next start will.
-            Err(_) => slots.on_trial().ok().flatten().map_or(State::Settled, State::Trial),
+            // A start that could not be counted is one of a trial all the same, and so is one of which nothing can be read.
+            Err(_) => State::Trial(UNKNOWN_IMAGE),
         };
-        Started::Run(Self {
+        let mut updater = Self {
             slots,
             trust,
             firmware,
@@ -99,7 +102,36 @@ impl<F: NorFlash + Clone> Updater<F> {
             outbound: Deque::new(),
             answered: false,
             works_since: None,
-        })
+        };
+        updater.look_again();
+        // What fails here is done at the next start, and before anything new is taken.
+        let _ = updater.catch_up();
+        Started::Run(updater)
+    }
+
+    /// Finds out which image is on trial, if it could not be read before.
+    fn look_again(&mut self) {
+        if self.state == State::Trial(UNKNOWN_IMAGE)
+            && let Ok(on_trial) = self.slots.on_trial()
+        {
+            self.state = on_trial.map_or(State::Settled, State::Trial);
+        }
+    }
+
+    /// Does what follows from the last trial, once more if the power was cut: the floor rises, what is below it is erased, and an image
+    /// that went back is remembered.
+    fn catch_up(&mut self) -> Result<(), FlashError<F::Error>> {
+        match self.state {
+            State::WentBack(image) => return self.trust.remember_failed(image),
+            State::Trial(_) => return Ok(()),
+            State::Settled => {}
+        }
+        let Some(image) = self.slots.confirmed()? else { return Ok(()) };
+        let Some(is_below) = self.trust.confirm(image)? else { return Ok(()) };
+        if is_below {
+            self.slots.erase_other()?;
+        }
+        self.trust.finish()
     }
 
     fn say(&mut self, frame: Up) {
@@ -162,7 +194,8 @@ impl<F: NorFlash + Clone> Updater<F> {
 
     /// Begins to take a release that was admitted.
     fn begin(&mut self, manifest: &Manifest, again: bool) -> Result<Progress, NotTaken> {
-        if !again && self.slots.went_back(&manifest.image).map_err(|_| NotTaken::Flash)? {
+        self.catch_up().map_err(|_| NotTaken::Flash)?;
+        if !again && self.has_failed(manifest).map_err(|_| NotTaken::Flash)? {
             return Err(NotTaken::WentBack);
         }
         let store = self.slots.store(slots::Release::from(manifest)).map_err(|error| match error {
@@ -173,6 +206,10 @@ impl<F: NorFlash + Clone> Updater<F> {
         let progress = taking.progress();
         self.stage = Stage::Taking(taking);
         Ok(progress)
+    }
+
+    fn has_failed(&mut self, manifest: &Manifest) -> Result<bool, FlashError<F::Error>> {
+        Ok(self.slots.went_back(&manifest.image)? || self.trust.has_failed(image_id(&manifest.image))?)
     }
 
     /// Nothing is offered any more. What lies in the slot stays there.
@@ -238,6 +275,7 @@ impl<F: NorFlash + Clone> Updater<F> {
     fn install(&mut self, now: Millis, release: Release, whole: Whole) {
         let prepared = self.trust.prepare(release.image, release.floor, self.firmware.version);
         if prepared.and_then(|()| self.slots.switch(whole)).is_err() {
+            self.drop_offer();
             return self.say_progress(release.image, Progress::Refused(NotTaken::Flash));
         }
         self.say_progress(release.image, Progress::Installing);
@@ -265,7 +303,9 @@ impl<F: NorFlash + Clone> Updater<F> {
 
     /// Notes since when everything has worked that firmware on trial must show, and confirms the firmware in time.
     fn prove(&mut self, now: Millis, moment: Moment) {
-        let State::Trial(image) = self.state else { return };
+        if !self.is_on_trial() {
+            return;
+        }
         if !self.all_works(moment) {
             self.works_since = None;
             return;
@@ -275,10 +315,8 @@ impl<F: NorFlash + Clone> Updater<F> {
             return;
         }
         self.state = State::Settled;
-        // If the flash fails here, the floor stays where it was: the device takes no less than before.
-        if matches!(self.trust.confirm(image), Ok(true)) {
-            let _ = self.slots.erase_other();
-        }
+        // If the flash fails here, the floor stays where it was until the next start.
+        let _ = self.catch_up();
         let running = self.running();
         self.say(Up::Running(running));
     }
@@ -289,6 +327,7 @@ impl<F: NorFlash + Clone> Updates for Updater<F> {
         self.outbound.clear();
         self.answered = false;
         self.offered_until = None;
+        self.look_again();
         if let Stage::Taking(taking) = &mut self.stage {
             taking.end_session();
         }

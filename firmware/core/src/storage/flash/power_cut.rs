@@ -49,6 +49,9 @@ pub(crate) struct PowerCutFlash {
     pub(crate) steps: usize,
     cut: Option<usize>,
     pub(crate) broken: Option<Breakage>,
+    /// Reads since the power came on, and which of them fail.
+    pub(crate) reads: usize,
+    pub(crate) failing_reads: Range<usize>,
     pub(crate) erases: usize,
     /// Bytes of a step in a long write.
     pub(crate) page: usize,
@@ -68,6 +71,8 @@ impl PowerCutFlash {
             steps: 0,
             cut: None,
             broken: None,
+            reads: 0,
+            failing_reads: 0..0,
             erases: 0,
             page: 1,
             cuts_between: false,
@@ -94,7 +99,7 @@ impl PowerCutFlash {
 
     /// Switches the power on; it is cut at step number `cut`.
     pub(crate) fn power_on(&mut self, cut: Option<usize>) {
-        self.steps = 0;
+        (self.steps, self.reads) = (0, 0);
         self.cut = cut;
         self.powered = true;
     }
@@ -156,7 +161,8 @@ impl ReadNorFlash for PowerCutFlash {
 
     fn read(&mut self, offset: u32, bytes: &mut [u8]) -> Result<(), Fault> {
         self.usable(offset, bytes.len(), Self::READ_SIZE)?;
-        if self.broken == Some(Breakage::Reads) {
+        self.reads += 1;
+        if self.broken == Some(Breakage::Reads) || self.failing_reads.contains(&(self.reads - 1)) {
             return Err(Fault::Broken);
         }
         let range = offset as usize..offset as usize + bytes.len();

@@ -8,7 +8,7 @@ use crate::{
         SECTOR_BYTES,
         power_cut::{PowerCutFlash, cut_twice},
     },
-    update::trust::Trust,
+    update::trust::{MAX_FAILED, Trust},
 };
 
 const STORAGE: u32 = 16 * SECTOR_BYTES;
@@ -55,7 +55,7 @@ fn a_cut_while_the_floor_rises_never_lowers_it() {
     let mut before = PowerCutFlash::blank(STORAGE, 1);
     before.power_on(None);
     trust(&mut before, first).prepare(image, version(3), version(2)).unwrap();
-    assert!(trust(&mut before, first).confirm(image).unwrap(), "what ran is below it");
+    assert_eq!(trust(&mut before, first).confirm(image), Ok(Some(true)), "what ran is below it");
     let later = [8; 8];
     let cuts = cut_twice(
         &before,
@@ -63,12 +63,13 @@ fn a_cut_while_the_floor_rises_never_lowers_it() {
         |flash| {
             let mut trust = trust(flash, first);
             let _ = trust.prepare(later, version(5), version(4)).and_then(|()| trust.confirm(later));
+            let _ = trust.finish();
         },
         |flash, what| {
             let mut trust = trust(flash, first);
             let floor = trust.floor().unwrap();
             assert!([version(3), version(5)].contains(&floor), "{what}: {floor:?}");
-            assert_eq!(trust.confirm([9; 8]), Ok(false), "{what}: another image raises nothing");
+            assert_eq!(trust.confirm([9; 8]), Ok(None), "{what}: another image raises nothing");
             assert_eq!(trust.floor(), Ok(floor), "{what}");
             assert!(floor > Version::default());
         },
@@ -100,9 +101,40 @@ fn two_cuts_while_the_first_root_and_floor_are_stored_do_no_harm_for_good() {
             let mut trust = trust(flash, first);
             assert_eq!(trust.floor(), Ok(Version::default()), "{what}");
             trust.prepare([7; 8], version(3), version(2)).unwrap();
-            assert_eq!(trust.confirm([7; 8]), Ok(true), "{what}");
+            assert_eq!(trust.confirm([7; 8]), Ok(Some(true)), "{what}");
             assert_eq!(trust.floor(), Ok(version(3)), "{what}");
         },
     );
     assert!(roots > 4_000 && floors > 4_000, "{roots} {floors}");
+}
+
+#[test]
+fn the_last_images_that_went_back_are_remembered_beside_the_floor() {
+    let first = leaked(first_root());
+    let mut flash = PowerCutFlash::blank(STORAGE, 1);
+    let mut trust = trust(&mut flash, first);
+    trust.prepare([7; 8], version(3), version(2)).unwrap();
+    for image in (0..12_u8).flat_map(|image| [image, image]) {
+        trust.remember_failed([image; 8]).unwrap();
+    }
+    for image in 0..12 {
+        assert_eq!(trust.has_failed([image; 8]), Ok(usize::from(image) >= 12 - MAX_FAILED), "{image}");
+    }
+    assert_eq!(trust.confirm([7; 8]), Ok(Some(true)));
+    trust.finish().unwrap();
+    assert_eq!((trust.floor(), trust.confirm([7; 8])), (Ok(version(3)), Ok(None)));
+    assert_eq!(trust.has_failed([11; 8]), Ok(true));
+}
+
+/// Floor and next as an earlier layout had them.
+#[test]
+fn a_floor_without_images_that_went_back_is_read() {
+    use crate::storage::flash::{record::Record, storage::UPDATE_FLOOR};
+    let mut flash = PowerCutFlash::blank(STORAGE, 1);
+    let mut buffer = [0; 64];
+    let before = postcard::to_slice(&(version(3), Some(([7_u8; 8], version(4), version(2)))), &mut buffer);
+    Record::new(UPDATE_FLOOR, 6).store(&mut flash, before.unwrap()).unwrap();
+    let mut trust = trust(&mut flash, leaked(first_root()));
+    assert_eq!((trust.floor(), trust.has_failed([7; 8])), (Ok(version(3)), Ok(false)));
+    assert_eq!((trust.confirm([7; 8]), trust.floor()), (Ok(Some(true)), Ok(version(4))));
 }

@@ -11,7 +11,12 @@ use gatepost_link::{
 use super::hub::{BUILT, NOW, Release, first_root, image, label, version};
 use crate::{
     Bond, Button, Companion, Edge, Geometry, Keys, Millis, NotShown, Settings, Storage as _, View,
-    flash::{memory::Memory, part::Part, storage::FlashStorage},
+    flash::{
+        FlashError,
+        part::{Part, PartError},
+        power_cut::{Fault, PowerCutFlash},
+        storage::FlashStorage,
+    },
     slots::{
         Parts, Slot,
         choose::{Loader, choose},
@@ -30,21 +35,21 @@ const IMAGES: [u32; 2] = [2 * SECTOR, 2 * SECTOR + SLOT];
 const STORAGE: u32 = 2 * SECTOR + 2 * SLOT;
 const ALL: u32 = STORAGE + 16 * SECTOR;
 
-type Bytes = Memory<Vec<u8>>;
-type FlashPart<'f> = Part<'f, Bytes>;
+type FlashPart<'f> = Part<'f, PowerCutFlash>;
 
 /// A device's flash: version 1 in the first slot, and a bond with the hub.
 pub(super) struct Flash {
-    whole: RefCell<Bytes>,
+    pub(super) whole: RefCell<PowerCutFlash>,
     root: Option<&'static [u8]>,
 }
 
 impl Flash {
     pub(super) fn new() -> Self {
-        let mut bytes = vec![0xff; ALL as usize];
+        let mut whole = PowerCutFlash::blank(ALL, 1);
+        whole.page = 256;
         let first = image(1);
-        bytes[IMAGES[0] as usize..][..first.len()].copy_from_slice(&first);
-        let flash = Self { whole: RefCell::new(Memory(bytes)), root: Some(Box::leak(first_root().into())) };
+        whole.bytes[IMAGES[0] as usize..][..first.len()].copy_from_slice(&first);
+        let flash = Self { whole: RefCell::new(whole), root: Some(Box::leak(first_root().into())) };
         let mut storage = flash.storage();
         storage.store_keys(&Keys::generate(&mut TestRandom(3))).unwrap();
         let login = |text: &str| text.try_into().unwrap();
@@ -58,6 +63,21 @@ impl Flash {
 
     pub(super) fn without_root(self) -> Self {
         Self { root: None, ..self }
+    }
+
+    /// The same device, with a flash of its own.
+    pub(super) fn copy(&self) -> Self {
+        self.again(1)
+    }
+
+    /// The same with other dice.
+    pub(super) fn again(&self, seed: u64) -> Self {
+        Self { whole: RefCell::new(self.whole.borrow().with_seed(seed)), root: self.root }
+    }
+
+    /// Switches the power on; it is cut at this step.
+    pub(super) fn power_on(&self, cut: Option<usize>) {
+        self.whole.borrow_mut().power_on(cut);
     }
 
     fn part(&self, start: u32, size: u32) -> FlashPart<'_> {
@@ -78,7 +98,7 @@ impl Flash {
     /// Which version is in a slot.
     pub(super) fn image(&self, slot: Slot) -> Option<Version> {
         let whole = self.whole.borrow();
-        let bytes = &whole.0[IMAGES[slot.index()] as usize..];
+        let bytes = &whole.bytes[IMAGES[slot.index()] as usize..];
         let major = bytes[0].into();
         bytes.starts_with(&image(major)).then(|| version(major))
     }
@@ -87,7 +107,7 @@ impl Flash {
     pub(super) fn boot(&self) -> Option<(Slot, Version)> {
         let entry = |at: u32| {
             let bytes: [u8; ENTRY_BYTES] =
-                self.whole.borrow().0[(at * SECTOR) as usize..][..ENTRY_BYTES].try_into().unwrap();
+                self.whole.borrow().bytes[(at * SECTOR) as usize..][..ENTRY_BYTES].try_into().unwrap();
             Entry::from_bytes(&bytes)
         };
         let choice = choose([entry(0), entry(1)], Loader::Plain);
@@ -117,6 +137,11 @@ pub(super) struct Fixture<'f> {
 impl<'f> Fixture<'f> {
     /// Starts the device; [`None`] if it wants to be restarted at once.
     pub(super) fn started(flash: &'f Flash) -> Option<Self> {
+        Self::try_started(flash).unwrap()
+    }
+
+    /// The same, if its storage can be read.
+    pub(super) fn try_started(flash: &'f Flash) -> Result<Option<Self>, FlashError<PartError<Fault>>> {
         let (running, version) = flash.boot().expect("something starts");
         let firmware = Firmware {
             board: label("test"),
@@ -131,13 +156,13 @@ impl<'f> Fixture<'f> {
             images: IMAGES.map(|start| flash.part(start, SLOT)),
             storage: flash.part(STORAGE, 16 * SECTOR),
         };
-        let Started::Run(updates) = Updater::start(parts, running, firmware) else { return None };
-        let seal = flash.storage().load_keys().unwrap().unwrap().seal.public();
+        let Started::Run(updates) = Updater::start(parts, running, firmware) else { return Ok(None) };
+        let seal = flash.storage().load_keys()?.unwrap().seal.public();
         let storage = flash.storage();
         let device =
             Companion::with_updates(storage, TestRandom(7), Geometry::SMALL, Settings::default(), updates);
-        Some(Self {
-            device: device.unwrap(),
+        Ok(Some(Self {
+            device: device?,
             seal,
             hub: MockHub::new(),
             now: 500,
@@ -149,7 +174,7 @@ impl<'f> Fixture<'f> {
             release: None,
             document: vec![],
             sent: vec![],
-        })
+        }))
     }
 
     /// Starts the device, and opens a session.
