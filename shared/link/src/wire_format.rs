@@ -190,6 +190,7 @@ fn frames_of_an_update(fixtures: &mut Fixtures) {
         ("installing", Progress::Installing),
         ("refused-signature", Progress::Refused(NotTaken::Signature)),
         ("refused-expired", Progress::Refused(NotTaken::Unfit(Unfit::Expired))),
+        ("refused-other-version", Progress::Refused(NotTaken::Unfit(Unfit::OtherVersion))),
         ("refused-flash", Progress::Refused(NotTaken::Flash)),
     ] {
         fixture!(fixtures, frame(), &std::format!("up-update-{name}"), Up, Up::Update { image, progress });

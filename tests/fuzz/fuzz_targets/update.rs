@@ -79,7 +79,7 @@ fn device(events: &[Event<'_>]) {
         version: Version { major: 1, minor: 0, patch: 0 },
         built: 0,
         slot: SLOT,
-        image: ImageKind::Any,
+        image: ImageKind::Flat,
         root: Some(ROOT),
     };
     let Started::Run(mut device) = Updater::start(parts, Slot::Ota0, firmware) else {

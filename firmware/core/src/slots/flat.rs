@@ -7,11 +7,12 @@
 //! Numbers are little-endian. What differs between two releases of one program stands in the header, so a
 //! test makes as many releases as it needs of a program that was built once. It can also make one that fails: see [`Flaw`].
 
-use gatepost_link::update::Version;
+use gatepost_link::update::{
+    Version,
+    image::{FLAT_MAGIC, FLAT_VERSION_AT},
+};
 use sha2::{Digest as _, Sha256};
 
-/// The first bytes of an image; the last is the version of this layout.
-pub const MAGIC: [u8; 8] = *b"GPFLAT\0\x01";
 /// Bytes of the header.
 pub const HEADER_BYTES: usize = 64;
 /// Most bytes of a program: as much as the board has for it.
@@ -60,22 +61,28 @@ impl Header {
         let short = |at| u16::from_le_bytes(*part(bytes, at));
         let header = Self {
             length: u32::from_le_bytes(*part(bytes, 8)),
-            version: Version { major: short(12), minor: short(14), patch: short(16) },
+            version: Version {
+                major: short(FLAT_VERSION_AT),
+                minor: short(FLAT_VERSION_AT + 2),
+                patch: short(FLAT_VERSION_AT + 4),
+            },
             trial_s: short(18),
             built: u64::from_le_bytes(*part(bytes, 20)),
             flaw: *Flaw::ALL.get(usize::from(bytes[28]))?,
         };
         let fits = (1..=MAX_PROGRAM_BYTES).contains(&header.length);
-        (bytes.starts_with(&MAGIC) && fits).then_some(header)
+        (bytes.starts_with(&FLAT_MAGIC) && fits).then_some(header)
     }
 
     /// The header of this program. Its length is the program's, whatever is said here.
     pub fn to_bytes(self, program: &[u8]) -> [u8; HEADER_BYTES] {
         let mut bytes = [0; HEADER_BYTES];
-        bytes[..8].copy_from_slice(&MAGIC);
+        bytes[..8].copy_from_slice(&FLAT_MAGIC);
         bytes[8..12].copy_from_slice(&(program.len() as u32).to_le_bytes());
         let Version { major, minor, patch } = self.version;
-        for (at, short) in [(12, major), (14, minor), (16, patch), (18, self.trial_s)] {
+        let version = FLAT_VERSION_AT;
+        let shorts = [(version, major), (version + 2, minor), (version + 4, patch), (18, self.trial_s)];
+        for (at, short) in shorts {
             bytes[at..at + 2].copy_from_slice(&short.to_le_bytes());
         }
         bytes[20..28].copy_from_slice(&self.built.to_le_bytes());
@@ -112,6 +119,7 @@ mod tests {
     fn a_header_is_read_as_it_was_written_and_belongs_to_one_program() {
         let bytes = header().to_bytes(b"12345");
         assert_eq!(Header::from_bytes(&bytes), Some(header()));
+        assert_eq!(gatepost_link::update::image::version(&bytes), Some(header().version));
         assert!(verifies(&bytes, b"12345") && !verifies(&bytes, b"12346"));
         for at in 0..HEADER_BYTES {
             let mut changed = bytes;

@@ -18,6 +18,7 @@ use gatepost_link::{
     frame::{Down, Running, Up},
     update::{
         Label, Version,
+        image::{self, ESP_MAGIC, FLAT_MAGIC, HEAD_BYTES},
         rule::{Device, Unfit},
     },
 };
@@ -52,7 +53,7 @@ impl Firmware {
     /// The firmware of an emulated board whose image has this header; `root` is its first root.
     pub const fn emulated(board: Label, header: &Header, root: &'static [u8]) -> Self {
         let Header { version, built, .. } = *header;
-        Self { board, version, built, slot: SLOT_BYTES, image: ImageKind::Any, root: Some(root) }
+        Self { board, version, built, slot: SLOT_BYTES, image: ImageKind::Flat, root: Some(root) }
     }
 
     /// The device, as the rule asks for it.
@@ -61,9 +62,6 @@ impl Firmware {
         Device { board, running: version, floor, slot, built }
     }
 }
-
-/// How many bytes of an image say for which chip it is.
-pub const HEADER_BYTES: usize = 16;
 
 /// What an image begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,18 +72,23 @@ pub enum ImageKind {
         /// The chip's number: 5 for the ESP32-C3, 13 for the ESP32-C6.
         chip: u16,
     },
-    /// Anything: an emulated board starts what it is given.
-    Any,
+    /// An emulated board's ([`flat`](crate::slots::flat)).
+    Flat,
 }
 
 impl ImageKind {
-    /// Whether an image that begins so is for this board. A signature says who made it, and not that it was the right file.
-    pub fn fits(self, header: &[u8; HEADER_BYTES]) -> Result<(), Unfit> {
-        let fits = match self {
-            Self::Esp { chip } => header[0] == 0xe9 && header[12..14] == chip.to_le_bytes(),
-            Self::Any => true,
+    /// Whether an image that begins so is for this board, and of this version. A signature says who made it, and not that it was the right
+    /// file.
+    pub fn fits(self, head: &[u8; HEAD_BYTES], version: Version) -> Result<(), Unfit> {
+        let is_ours = match self {
+            Self::Esp { chip } => head[0] == ESP_MAGIC && head[12..14] == chip.to_le_bytes(),
+            Self::Flat => head.starts_with(&FLAT_MAGIC),
         };
-        if fits { Ok(()) } else { Err(Unfit::NotForUs) }
+        match image::version(head) {
+            _ if !is_ours => Err(Unfit::NotForUs),
+            Some(found) if found == version => Ok(()),
+            _ => Err(Unfit::OtherVersion),
+        }
     }
 }
 

@@ -324,6 +324,45 @@ fn a_block_that_is_wrong_far_behind_the_first_report_is_given_up_like_any_other(
 }
 
 #[test]
+fn an_image_that_says_another_version_than_its_release_is_not_asked_about() {
+    let flash = Flash::new();
+    let mut fixture = Fixture::online(&flash);
+    let mut nothing = hub::image(3);
+    nothing[0] ^= 1;
+    for (image, why) in [
+        (hub::image(2), Unfit::OtherVersion),
+        (hub::image(4), Unfit::OtherVersion),
+        (nothing, Unfit::NotForUs),
+    ] {
+        fixture.offer(&Release::of_image(3, image).with(|it| it.floor = version(2)));
+        fixture.wait(QUIET_MS + 10_000);
+        assert_eq!(refused(&fixture.sent), Some(NotTaken::Unfit(why)));
+        assert!(!has(&fixture.sent, Progress::Asking) && fixture.view() == View::Idle);
+    }
+    fixture.offer(&Release::of_image(3, hub::image(3)));
+    fixture.wait(QUIET_MS + 10_000);
+    assert!(has(&fixture.sent, Progress::Asking));
+}
+
+#[test]
+fn each_board_starts_its_own_images_alone() {
+    use crate::update::ImageKind;
+    let mut esp = [0; gatepost_link::update::image::HEAD_BYTES];
+    (esp[0], esp[12]) = (0xe9, 5);
+    esp[32..36].copy_from_slice(&[0x32, 0x54, 0xcd, 0xab]);
+    esp[48..53].copy_from_slice(b"2.0.0");
+    let flat = *hub::image(2).first_chunk().unwrap();
+    let [c3, c6] = [5, 13].map(|chip| ImageKind::Esp { chip });
+    assert_eq!((c3.fits(&esp, version(2)), ImageKind::Flat.fits(&flat, version(2))), (Ok(()), Ok(())));
+    for (kind, head) in [(c6, &esp), (c3, &flat), (ImageKind::Flat, &esp), (c3, &[0xff; 80])] {
+        assert_eq!(kind.fits(head, version(2)), Err(Unfit::NotForUs), "{kind:?}");
+    }
+    assert_eq!(c3.fits(&esp, version(3)), Err(Unfit::OtherVersion));
+    esp[53] = b'-';
+    assert_eq!(c3.fits(&esp, version(2)), Err(Unfit::OtherVersion), "it does not say it as releases do");
+}
+
+#[test]
 fn a_restart_in_the_middle_goes_on_where_it_was() {
     let flash = Flash::new();
     let release = Release::new(2);

@@ -3,12 +3,12 @@
 use embedded_storage::nor_flash::NorFlash;
 use gatepost_link::{
     frame::{Down, NotTaken, Progress, Running, State, Up},
-    update::{ImageId, Manifest, Signed, Version, image_id, rule},
+    update::{ImageId, Manifest, Signed, Version, image::HEAD_BYTES, image_id, rule},
 };
 use heapless::Deque;
 
 use super::{
-    Firmware, HEADER_BYTES, Moment, Updates,
+    Firmware, Moment, Updates,
     taking::{Release, Step, Taking},
     trust::Trust,
 };
@@ -253,7 +253,7 @@ impl<F: NorFlash + Clone> Updater<F> {
         let Stage::Taking(taking) = core::mem::replace(&mut self.stage, Stage::Nothing) else { return };
         let release = taking.release;
         let asks = match taking.into_whole() {
-            Some(whole) => self.fits(&whole).map(|()| whole),
+            Some(whole) => self.fits(&whole, release.version).map(|()| whole),
             None => Err(NotTaken::Flash),
         };
         match asks {
@@ -265,11 +265,11 @@ impl<F: NorFlash + Clone> Updater<F> {
         }
     }
 
-    /// Whether the image is one for this board.
-    fn fits(&mut self, whole: &Whole) -> Result<(), NotTaken> {
-        let mut header = [0; HEADER_BYTES];
-        self.slots.read_head(whole, &mut header).map_err(|_| NotTaken::Flash)?;
-        self.firmware.image.fits(&header).map_err(NotTaken::Unfit)
+    /// Whether the image is one for this board, and of this version.
+    fn fits(&mut self, whole: &Whole, version: Version) -> Result<(), NotTaken> {
+        let mut head = [0; HEAD_BYTES];
+        self.slots.read_head(whole, &mut head).map_err(|_| NotTaken::Flash)?;
+        self.firmware.image.fits(&head, version).map_err(NotTaken::Unfit)
     }
 
     fn install(&mut self, now: Millis, release: Release, whole: Whole) {

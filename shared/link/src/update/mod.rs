@@ -13,6 +13,7 @@
 //! There is no timestamp role: that a hub withholds updates is for people to see.
 
 mod bytes;
+pub mod image;
 pub mod label;
 pub mod manifest;
 pub mod package;

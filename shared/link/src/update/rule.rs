@@ -45,6 +45,8 @@ pub enum Unfit {
     TooLarge,
     /// Its sizes make no sense, or its floor is above its own version.
     Malformed,
+    /// Its image does not say that it is of the release's version.
+    OtherVersion,
 }
 
 impl fmt::Display for Unfit {
@@ -56,6 +58,7 @@ impl fmt::Display for Unfit {
             Self::Expired => "it, or the root that signed it, has expired",
             Self::TooLarge => "its image does not fit a slot",
             Self::Malformed => "its sizes or its floor make no sense",
+            Self::OtherVersion => "its image does not say that it is of this version",
         })
     }
 }

@@ -99,7 +99,7 @@ impl Flash {
     pub(super) fn image(&self, slot: Slot) -> Option<Version> {
         let whole = self.whole.borrow();
         let bytes = &whole.bytes[IMAGES[slot.index()] as usize..];
-        let major = bytes[0].into();
+        let Version { major, .. } = gatepost_link::update::image::version(bytes)?;
         bytes.starts_with(&image(major)).then(|| version(major))
     }
 
@@ -148,7 +148,7 @@ impl<'f> Fixture<'f> {
             version,
             built: BUILT,
             slot: SLOT,
-            image: ImageKind::Any,
+            image: ImageKind::Flat,
             root: flash.root,
         };
         let parts = Parts {

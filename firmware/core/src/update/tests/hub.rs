@@ -13,6 +13,8 @@ use gatepost_link::{
     },
 };
 
+use crate::slots::flat::{Flaw, HEADER_BYTES, Header};
+
 pub(super) const NOW: u64 = 1_790_000_000;
 pub(super) const BUILT: u64 = 1_780_000_000;
 /// The seeds of the first root's keys.
@@ -54,11 +56,11 @@ pub(super) fn first_root() -> Vec<u8> {
     root_file(1, ROOT_KEY, RELEASE_KEY, ROOT_KEY)
 }
 
-/// An image of this version: its first byte says so.
+/// An image of this version.
 pub(super) fn image(major: u16) -> Vec<u8> {
-    let mut image: Vec<u8> = (0..30_000_u32).map(|at| (at / 7) as u8).collect();
-    image[0] = major as u8;
-    image
+    let program: Vec<u8> = (0..30_000 - HEADER_BYTES as u32).map(|at| (at / 7) as u8).collect();
+    let header = Header { length: 0, version: version(major), trial_s: 180, built: BUILT, flaw: Flaw::None };
+    [&header.to_bytes(&program)[..], &program].concat()
 }
 
 /// A release.
