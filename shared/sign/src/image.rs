@@ -2,7 +2,7 @@
 //!
 //! Espressif's format: a header of 24 bytes (magic 0xE9, the count of segments at 1, the chip's number at 12, at 23 whether a hash
 //! follows), segments of a header of 8 bytes (address, length) and their data, a checksum in the last of sixteen bytes, and
-//! the SHA-256 of all before. An application's description is the first thing in its first segment:
+//! the SHA-256 of all before. An application's description, which has its version, is the first thing in its first segment:
 //! <https://docs.espressif.com/projects/esp-idf/en/stable/esp32c3/api-reference/system/app_image_format.html>; chips:
 //! `esp_chip_id_t` in
 //! <https://github.com/espressif/esp-idf/blob/master/components/bootloader_support/include/esp_app_format.h>.
@@ -11,7 +11,14 @@ use std::{fmt, str::FromStr};
 
 use gatepost_link::{
     Digest,
-    update::{LIST_BYTES, label::Label},
+    update::{
+        LIST_BYTES, Version,
+        image::{
+            DESCRIPTION, DESCRIPTION_AT, DESCRIPTION_VERSION_AT, DESCRIPTION_VERSION_BYTES,
+            ESP_MAGIC as MAGIC, FLAT_MAGIC, FLAT_VERSION_AT, version,
+        },
+        label::Label,
+    },
 };
 
 /// Bytes of a slot: `ota_0` and `ota_1` in `firmware/esp32/partitions.csv`, which never changes.
@@ -19,11 +26,10 @@ pub const SLOT_BYTES: u32 = 0x1e_0000;
 /// Bytes of the largest image: the list of its blocks lies at the end of the slot while it is fetched.
 pub const MAX_IMAGE: usize = SLOT_BYTES as usize - LIST_BYTES;
 
-const MAGIC: u8 = 0xe9;
-/// How an application's description begins.
-const DESCRIPTION: [u8; 4] = 0xabcd_5432_u32.to_le_bytes();
 const HEADER: usize = 24;
 const SEGMENT: usize = 8;
+/// Bytes of an emulated board's header, of which this program reads the version.
+const FLAT_HEADER: usize = 64;
 /// What the checksum begins with.
 const CHECKSUM: u8 = 0xef;
 
@@ -34,7 +40,7 @@ pub enum Board {
     Esp32c3,
     /// An ESP32-C6 with 4 MB of flash.
     Esp32c6,
-    /// QEMU's riscv32 board `virt`, which starts any bytes.
+    /// QEMU's riscv32 board `virt`.
     QemuVirt,
 }
 
@@ -69,19 +75,27 @@ impl Board {
         }
     }
 
-    /// Checks that the board can start an image, and that it fits a slot.
+    /// Checks that the board can start an image, and that it fits a slot; the version that the image says that it is.
     ///
     /// # Errors
     ///
-    /// It does not fit, is of another kind or chip, or is damaged.
-    pub fn check(self, image: &[u8]) -> Result<(), ImageError> {
+    /// It does not fit, is of another kind or chip, is damaged, or does not say a version.
+    pub fn check(self, image: &[u8]) -> Result<Version, ImageError> {
         if image.is_empty() {
             return Err(ImageError::Empty);
         }
         if image.len() > MAX_IMAGE {
             return Err(ImageError::TooLarge { bytes: image.len() });
         }
-        let Some(chip) = self.chip() else { return Ok(()) };
+        match self.chip() {
+            Some(chip) => self.check_esp(image, chip)?,
+            None if !image.starts_with(&FLAT_MAGIC) => return Err(ImageError::NotFlat { board: self }),
+            None => {}
+        }
+        version(image).ok_or(ImageError::NoVersion)
+    }
+
+    fn check_esp(self, image: &[u8], chip: u16) -> Result<(), ImageError> {
         let found = match image {
             [MAGIC, ..] => image.get(12..14).map(|chip| u16::from_le_bytes([chip[0], chip[1]])),
             _ => return Err(ImageError::OtherKind { board: self }),
@@ -91,19 +105,30 @@ impl Board {
             _ => {}
         }
         let program = program(image).ok_or(ImageError::Damaged)?;
-        if !image[HEADER + SEGMENT..].starts_with(&DESCRIPTION) {
+        if !image[DESCRIPTION_AT..].starts_with(&DESCRIPTION) {
             return Err(ImageError::NoApplication);
         }
         if program == image.len() { Ok(()) } else { Err(ImageError::Behind { bytes: image.len() - program }) }
     }
 
-    /// The smallest image of this board with these bytes in it: for the tests of what takes releases.
-    pub fn image_with(self, content: &[u8]) -> Vec<u8> {
-        let Some(chip) = self.chip() else { return content.to_vec() };
+    /// The smallest image of this board that says this version and has these bytes in it: for the tests of what takes releases.
+    pub fn image_with(self, version: Version, content: &[u8]) -> Vec<u8> {
+        let Some(chip) = self.chip() else {
+            let mut header = [0; FLAT_HEADER];
+            header[..FLAT_MAGIC.len()].copy_from_slice(&FLAT_MAGIC);
+            let numbers = [version.major, version.minor, version.patch].map(u16::to_le_bytes);
+            header[FLAT_VERSION_AT..][..6].copy_from_slice(numbers.as_flattened());
+            return [&header[..], content].concat();
+        };
+        let mut said = [0; DESCRIPTION_VERSION_BYTES];
+        let text = version.to_string();
+        said[..text.len()].copy_from_slice(text.as_bytes());
+        let before = [0; DESCRIPTION_VERSION_AT - DESCRIPTION.len()];
         let mut image = vec![0; HEADER];
         (image[0], image[1], image[23]) = (MAGIC, 1, 1);
         image[12..14].copy_from_slice(&chip.to_le_bytes());
-        let data = [&DESCRIPTION[..], content, &vec![0; content.len().wrapping_neg() % 4]].concat();
+        let padding = vec![0; content.len().wrapping_neg() % 4];
+        let data = [&DESCRIPTION[..], &before, &said, content, &padding].concat();
         image.extend([[0; 4], (data.len() as u32).to_le_bytes()].concat());
         image.extend(&data);
         image.resize(image.len() / 16 * 16 + 15, 0);
@@ -175,6 +200,19 @@ pub enum ImageError {
         /// The board that was named.
         board: Board,
     },
+    /// It does not begin as an emulated board's images do.
+    #[error(
+        "this is no image that {board} starts: `cargo xtask firmware {board}` makes one, whose name ends in .img"
+    )]
+    NotFlat {
+        /// The board that was named.
+        board: Board,
+    },
+    /// It does not say its version as releases do.
+    #[error(
+        "the image does not say its version in three numbers: build it with GATEPOST_FIRMWARE_VERSION=1.4.0"
+    )]
+    NoVersion,
     /// It is for another chip.
     #[error("the image is for another chip: number {found}, and {board} has number {chip}")]
     OtherChip {
@@ -207,22 +245,26 @@ mod tests {
 
     #[test]
     fn each_board_takes_its_own_images_only() {
-        let of = |board: Board| board.image_with(b"firmware");
+        let version = Version::new("1.4.300").unwrap();
+        let of = |board: Board| board.image_with(version, b"firmware");
         for board in Board::ALL {
-            assert_eq!(board.check(&of(board)), Ok(()), "{board}");
+            assert_eq!(board.check(&of(board)), Ok(version), "{board}");
             assert_eq!((board.name().parse(), Board::of(&board.label())), (Ok(board), Some(board)));
             assert_eq!(board.check(&[]), Err(ImageError::Empty));
         }
         let (board, chip, found) = (Board::Esp32c3, 5, 13);
         assert_eq!(board.check(&of(Board::Esp32c6)), Err(ImageError::OtherChip { board, chip, found }));
         assert_eq!(board.check(b"\x7fELF"), Err(ImageError::OtherKind { board }));
+        let board = Board::QemuVirt;
+        assert_eq!(board.check(&of(Board::Esp32c3)), Err(ImageError::NotFlat { board }));
         assert_eq!("esp32".parse::<Board>(), Err(NoBoard));
     }
 
     #[test]
     fn damaged_images_and_those_of_a_whole_flash_are_refused() {
         let board = Board::Esp32c3;
-        let good = board.image_with(&[7; 1000]);
+        let version = Version::new("1.4.0").unwrap();
+        let good = board.image_with(version, &[7; 1000]);
         for length in 1..good.len() {
             assert_eq!(board.check(&good[..length]), Err(ImageError::Damaged), "{length}");
         }
@@ -241,6 +283,12 @@ mod tests {
         (loader[23], loader[32]) = (0, DESCRIPTION[0] ^ 1);
         *loader.last_mut().unwrap() ^= 1;
         assert_eq!(board.check(&loader), Err(ImageError::NoApplication));
+
+        // What a version is not, with a checksum that is right.
+        let mut unnamed = good[..good.len() - 32].to_vec();
+        (unnamed[23], unnamed[48]) = (0, unnamed[48] ^ 0x40);
+        *unnamed.last_mut().unwrap() ^= 0x40;
+        assert_eq!(board.check(&unnamed), Err(ImageError::NoVersion));
     }
 
     #[test]
@@ -254,7 +302,8 @@ mod tests {
             assert_eq!(u32::from_str_radix(size, 16), Ok(SLOT_BYTES), "{slot}");
         }
         let board = Board::QemuVirt;
-        assert_eq!(board.check(&vec![0; MAX_IMAGE]), Ok(()));
+        let largest = board.image_with(Version::default(), &vec![0; MAX_IMAGE - FLAT_HEADER]);
+        assert_eq!(board.check(&largest), Ok(Version::default()));
         let bytes = MAX_IMAGE + 1;
         assert_eq!(board.check(&vec![0; bytes]), Err(ImageError::TooLarge { bytes }));
     }

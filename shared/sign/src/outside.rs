@@ -1,5 +1,6 @@
 //! Whatever a file has in it, reading it ends, and what is not what was written is not taken for it.
 
+use gatepost_link::update::Version;
 use proptest::prelude::*;
 
 use crate::{
@@ -37,7 +38,7 @@ proptest! {
         board in prop::sample::select(&[Board::Esp32c3, Board::Esp32c6][..]),
         changes in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
     ) {
-        let mut image = board.image_with(&bytes);
+        let mut image = board.image_with(Version::default(), &bytes);
         prop_assert!(board.check(&image).is_ok());
         for (at, byte) in changes {
             *at.get_mut(&mut image) = byte;

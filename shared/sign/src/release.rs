@@ -31,6 +31,9 @@ use crate::{
 /// From how far ahead an expiry is warned of: three years, in seconds.
 const LONG: u64 = 3 * 366 * 24 * 60 * 60;
 
+/// No version is higher.
+const HIGHEST: Version = Version { major: u16::MAX, minor: u16::MAX, patch: u16::MAX };
+
 /// What is to be released.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Plan<'a> {
@@ -83,7 +86,13 @@ impl<'a> Release<'a> {
     ///
     /// No device would take it.
     pub fn new(plan: &Plan<'a>, chain: Chain, now: u64) -> Result<Self, ReleaseError> {
-        plan.board.check(plan.image)?;
+        let found = plan.board.check(plan.image)?;
+        if found != plan.version {
+            return Err(ReleaseError::OtherVersion { found, version: plan.version });
+        }
+        if plan.version == Version::default() {
+            return Err(ReleaseError::NoVersion);
+        }
         if plan.floor > plan.version {
             return Err(ReleaseError::Floor { floor: plan.floor, version: plan.version });
         }
@@ -155,6 +164,7 @@ impl<'a> Release<'a> {
             root_first
                 .then_some(Warning::RootExpiresFirst { version: root.version(), expires: root.expires() }),
             (first > 1).then_some(Warning::OldDevices { first }),
+            (self.manifest.version == HIGHEST).then_some(Warning::Last),
         ]
         .into_iter()
         .flatten()

@@ -24,8 +24,14 @@ const MAX_TEXT: u64 = 8 * 1024;
 /// What may be read and written by others is none of the owner's bits.
 const OTHERS: u32 = 0o077;
 
-/// A file of at most `most` bytes.
+/// A file of at most `most` bytes. A pipe, which may have no end or nobody at its other one, is refused.
 pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
+    let kind = fs::metadata(path).with_context(|| path.display().to_string())?;
+    ensure!(kind.is_file(), "{} is no file: give the path of one", path.display());
+    read_any(path, most)
+}
+
+fn read_any(path: &Path, most: u64) -> Result<Vec<u8>> {
     let name = || path.display().to_string();
     let mut bytes = Vec::new();
     let file = File::open(path).with_context(name)?;
@@ -34,9 +40,9 @@ pub(super) fn read(path: &Path, most: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// A short file of text.
+/// A short text, from a file or from a pipe: a password may come from a program that keeps it.
 pub(super) fn read_text(path: &Path) -> Result<String> {
-    let bytes = read(path, MAX_TEXT)?;
+    let bytes = read_any(path, MAX_TEXT)?;
     String::from_utf8(bytes).ok().with_context(|| format!("{} is not text", path.display()))
 }
 

@@ -13,7 +13,7 @@ use gatepost_sign::{
     date,
     image::{Board, SLOT_BYTES},
     minisign::Public,
-    release::{self, Chain, Plan, Release as Prepared},
+    release::{self, Chain, Plan, Release as Prepared, ReleaseError},
 };
 
 use super::{Signing, files, terminal, words};
@@ -42,7 +42,7 @@ pub(super) struct Sign {
     /// The board: esp32c3, esp32c6 or qemu-virt.
     #[arg(long)]
     board: Board,
-    /// The image's version, such as 1.4.0.
+    /// The version that the image says that it is, such as 1.4.0.
     #[arg(long)]
     version: Version,
     /// A device that runs it takes nothing below this version afterwards.
@@ -179,7 +179,10 @@ impl Verify {
         );
         terminal::say(&format!("{title}\n{}{by}", words::manifest(manifest, now)))?;
         if let Some(board) = Board::of(&manifest.board) {
-            board.check(package.image())?;
+            let (found, version) = (board.check(package.image())?, manifest.version);
+            if found != version {
+                bail!("no device takes it: {}", ReleaseError::OtherVersion { found, version });
+            }
         }
         let board = self.for_board.map_or(manifest.board, Board::label);
         let (running, floor) = (self.running.unwrap_or_default(), Version::default());

@@ -27,6 +27,8 @@ pub enum Warning {
         /// The version that they begin with.
         first: u32,
     },
+    /// No version is higher.
+    Last,
 }
 
 impl fmt::Display for Warning {
@@ -48,6 +50,9 @@ impl fmt::Display for Warning {
                  for those too",
                 first - 1
             ),
+            Self::Last => {
+                f.write_str("no version is higher: a device that runs it never takes an update again")
+            }
         }
     }
 }
@@ -67,6 +72,20 @@ pub enum ReleaseError {
     /// It is for a board that this program does not know.
     #[error("the release is for a board that this gatepost-sign does not know: use the one of its version")]
     OtherBoard,
+    /// What the image says of itself is another version.
+    #[error(
+        "the image says that it is version {found}, not {version}: give --version {found}, or build it with \
+         GATEPOST_FIRMWARE_VERSION={version}"
+    )]
+    OtherVersion {
+        /// What the image says.
+        found: Version,
+        /// What it was to be released as.
+        version: Version,
+    },
+    /// No device runs anything older.
+    #[error("no device takes version 0.0.0, because none runs anything older: release a higher one")]
+    NoVersion,
     /// It would not take itself.
     #[error("the floor {floor} is above the version {version}: a floor is at most the version")]
     Floor {
@@ -99,7 +118,7 @@ pub enum ReleaseError {
         expires: u64,
     },
     /// A device refuses it.
-    #[error("a device would refuse it: {0}")]
+    #[error("a device would refuse it")]
     Unfit(#[from] Unfit),
     /// The key does not sign releases.
     #[error(

@@ -37,7 +37,12 @@ fn plan(image: &[u8]) -> Plan<'_> {
 }
 
 fn image() -> Vec<u8> {
-    Board::Esp32c3.image_with(&(0..10_000_u32).map(|at| (at * 7) as u8).collect::<Vec<u8>>())
+    image_of("1.4.0")
+}
+
+fn image_of(version: &str) -> Vec<u8> {
+    let content: Vec<u8> = (0..10_000_u32).map(|at| (at * 7) as u8).collect();
+    Board::Esp32c3.image_with(Version::new(version).unwrap(), &content)
 }
 
 fn device(board: Board, running: &str) -> Device {
@@ -62,7 +67,7 @@ fn a_device_takes_what_was_signed() {
     // Devices in the field read it: these bytes never change.
     assert_eq!(
         Digest::of(&file).to_string(),
-        "c589f2903c165dd563aad54f0e1d1cb9a835c1649a21a852d4cd1188891c04f5"
+        "792d83f52dd65993e2750e75be43d2e7eb36f85e7db816c69042857627f57ffa"
     );
     let mut again = Release::new(&plan(&image), chain(&root), NOW + 5).unwrap();
     again.sign(&secret(9)).unwrap();
@@ -93,7 +98,7 @@ fn what_a_device_refuses_is_not_signed() {
     let (image, trusted, version) = (image(), root(1, 0), |text| Version::new(text).unwrap());
     let refused = |plan: Plan<'_>| Release::new(&plan, chain(&trusted), NOW).unwrap_err();
     let plan = plan(&image);
-    let large = vec![0; MAX_IMAGE + 1];
+    let (large, older, first) = (vec![0; MAX_IMAGE + 1], image_of("1.2.0"), image_of("0.0.0"));
     for (changed, error) in [
         (Plan { image: &[], ..plan }, ImageError::Empty.into()),
         (Plan { image: &large, ..plan }, ImageError::TooLarge { bytes: MAX_IMAGE + 1 }.into()),
@@ -109,7 +114,14 @@ fn what_a_device_refuses_is_not_signed() {
         ),
         (Plan { expires: NOW, ..plan }, ReleaseError::Expired { expires: NOW, now: NOW }),
         (Plan { expires: 0, ..plan }, ReleaseError::Expired { expires: 0, now: NOW }),
-        (Plan { version: version("0.0.0"), floor: version("0.0.0"), ..plan }, Unfit::Older.into()),
+        (
+            Plan { image: &older, ..plan },
+            ReleaseError::OtherVersion { found: version("1.2.0"), version: version("1.4.0") },
+        ),
+        (
+            Plan { version: version("0.0.0"), floor: version("0.0.0"), image: &first, ..plan },
+            ReleaseError::NoVersion,
+        ),
     ] {
         assert_eq!(refused(changed), error);
     }
@@ -155,4 +167,9 @@ fn what_a_person_should_know_is_said() {
     let plan = Plan { expires: NOW + 3 * YEAR, ..plan };
     let warnings = Release::new(&plan, chain(&second), NOW).unwrap().warnings(NOW);
     assert_eq!(warnings, [Warning::OldDevices { first: 2 }]);
+
+    let last = image_of("65535.65535.65535");
+    let plan = Plan { version: Version::new("65535.65535.65535").unwrap(), image: &last, ..plan };
+    let warnings = Release::new(&plan, chain(&root(1, 0)), NOW).unwrap().warnings(NOW);
+    assert_eq!(warnings, [Warning::Last]);
 }

@@ -61,6 +61,12 @@ impl Desk {
         fs::write(self.path(name), bytes).unwrap();
     }
 
+    /// Makes a pipe that nobody writes to.
+    pub(crate) fn fifo(&self, name: &str) {
+        let made = Command::new("mkfifo").arg(self.path(name)).status().unwrap();
+        assert!(made.success());
+    }
+
     /// Keys without a password, by their names.
     pub(crate) fn keys(&self, names: &[&str]) {
         for name in names {

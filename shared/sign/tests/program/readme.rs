@@ -7,7 +7,7 @@ use crate::desk::{Desk, day};
 #[test]
 fn what_the_readme_tells_to_do_works() {
     let desk = Desk::new();
-    desk.write("firmware.bin", Board::Esp32c3.image_with(&[7; 9_000]));
+    desk.write("firmware.bin", Board::Esp32c3.image_with("1.4.0".parse().unwrap(), &[7; 9_000]));
     desk.write("SHA256SUMS", "sums\n");
     let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/README.md")).unwrap();
     let mut commands = 0;

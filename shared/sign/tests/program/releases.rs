@@ -1,9 +1,21 @@
 //! `release sign`, `add-signature` and `verify`.
 
-use gatepost_link::update::{Root, package::Package, root::RootFile};
-use gatepost_sign::image::{Board, MAX_IMAGE};
+use gatepost_link::update::{
+    Root, Signed,
+    package::{self, Package},
+    root::RootFile,
+    signed::MAX_SIGNED_BYTES,
+};
+use gatepost_sign::{
+    image::{Board, MAX_IMAGE},
+    release::Plan,
+};
 
 use crate::desk::{Desk, Said, day};
+
+fn image(board: Board, version: &str) -> Vec<u8> {
+    board.image_with(version.parse().unwrap(), &[board as u8; 9_000])
+}
 
 /// A root of the key a, with releases by this many of r and s, and an image for each board.
 fn desk(threshold: u8) -> Desk {
@@ -14,7 +26,7 @@ fn desk(threshold: u8) -> Desk {
     desk.run(&format!("root new {keys} -o root.1")).done();
     desk.run("root sign root.1 --key a.key --yes").done();
     for board in Board::ALL {
-        desk.write(&format!("{board}.bin"), board.image_with(&[board as u8; 9_000]));
+        desk.write(&format!("{board}.bin"), image(board, "1.4.0"));
     }
     desk
 }
@@ -79,6 +91,9 @@ fn what_a_device_refuses_is_not_signed() {
     desk.write("cut.bin", &desk.read("esp32c3.bin")[..5_000]);
     desk.write("empty.bin", "");
     desk.write("program", "\x7fELF");
+    desk.write("old.bin", image(Board::Esp32c3, "1.2.0"));
+    desk.write("zero.bin", image(Board::Esp32c3, "0.0.0"));
+    desk.fifo("fifo");
     desk.write("huge.bin", vec![0; (16 << 20) + 1]);
     let ending = "--root-key a.pub --threshold 1 --release-key r.pub --release-threshold 1";
     desk.run(&format!("root new {ending} -o unsigned")).done();
@@ -102,7 +117,12 @@ fn what_a_device_refuses_is_not_signed() {
         (&[("root", "root.1 root.1")], "each version once"),
         (&[("key", "a.key")], "no release key of root version 1"),
         (&[("key", "none.key")], "none.key"),
-        (&[("version", "0.0.0"), ("floor", "0.0.0")], "not newer than what runs"),
+        (&[("image", "zero.bin"), ("version", "0.0.0"), ("floor", "0.0.0")], "release a higher one"),
+        (&[("image", "old.bin")], "the image says that it is version 1.2.0, not 1.4.0: give --version 1.2.0"),
+        (&[("image", "esp32c3.bin"), ("board", "qemu-virt")], "cargo xtask firmware qemu-virt"),
+        (&[("image", "fifo")], "fifo is no file"),
+        (&[("image", "/dev/zero")], "/dev/zero is no file"),
+        (&[("root", "fifo")], "fifo is no file"),
     ] {
         sign(&desk, "x.gpu", others).refused(because);
         assert!(!desk.path("x.gpu").exists(), "{because}");
@@ -149,6 +169,8 @@ fn a_person_hears_whether_a_device_takes_it() {
     let other = "--root-key s.pub --threshold 1 --release-key s.pub --release-threshold 1 -o other";
     desk.run(&format!("root new {other}")).done();
     verify("--root other").refused("not signed by the keys that are trusted");
+    desk.fifo("fifo");
+    desk.run("release verify fifo --root root.1").refused("fifo is no file");
     let whole = desk.read("x.gpu");
     for at in [0, 500, whole.len() - 1] {
         let mut changed = whole.clone();
@@ -156,6 +178,24 @@ fn a_person_hears_whether_a_device_takes_it() {
         desk.write("changed.gpu", changed);
         desk.run("release verify changed.gpu --root root.1").refused("changed.gpu");
     }
+}
+
+#[test]
+fn a_release_of_another_version_than_its_image_is_told_and_not_signed_by_a_second_person() {
+    let desk = desk(1);
+    let image = image(Board::Esp32c3, "1.2.0");
+    let [version, floor] = ["1.7.0", "1.5.0"].map(|version| version.parse().unwrap());
+    let expires = gatepost_sign::date::now() + 1_000_000;
+    let plan = Plan { board: Board::Esp32c3, version, floor, expires, image: &image };
+    let (manifest, list) = plan.manifest();
+    let signature = desk.secret("r.key").sign(&manifest.to_bytes());
+    let mut buffer = [0; MAX_SIGNED_BYTES];
+    let signed = Signed::new(manifest, &[(0, signature)]).unwrap();
+    let signed = signed.to_bytes(&mut buffer);
+    desk.write("x.gpu", [package::MAGIC, &[1], &desk.read("root.1"), signed, &list, &image].concat());
+    desk.run("release verify x.gpu --root root.1")
+        .refused("the image says that it is version 1.2.0, not 1.7.0");
+    desk.run("release add-signature x.gpu --key s.key --yes").refused("version 1.2.0, not 1.7.0");
 }
 
 #[test]
