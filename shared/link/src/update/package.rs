@@ -32,7 +32,8 @@ pub struct Package<'a> {
 pub enum PackageError {
     /// It does not begin as one, breaks off, or has bytes left over.
     Malformed,
-    /// None of its roots follows the root that is known, or its manifest is not signed by enough keys of the last.
+    /// Its roots do not follow one another, or do not lead to the root that is known or on from it; or its manifest is not signed by enough
+    /// keys of the last.
     Signature,
     /// A block's hash, the list's or the image's is another one than the manifest says.
     Hash,
@@ -104,7 +105,12 @@ impl<'a> Package<'a> {
 
     /// The last root that follows from `known` by the roots of this file, and the manifest that its keys signed, if the image is the one
     /// that it names.
+    ///
+    /// The roots before `known` must hold as well: other devices know older ones, and none of them comes past one that does not.
     pub fn verified(&self, known: &Root) -> Result<(Root, Verified), PackageError> {
+        if !self.roots_lead_on(known) {
+            return Err(PackageError::Signature);
+        }
         let root = self.roots().fold(known.clone(), |root, next| next.after(&root).cloned().unwrap_or(root));
         let signed = Signed::from_bytes(self.signed).ok_or(PackageError::Malformed)?;
         let verified = signed.verified(&root).ok_or(PackageError::Signature)?;
@@ -118,6 +124,22 @@ impl<'a> Package<'a> {
                 .zip(self.list.chunks(HASH_BYTES))
                 .all(|(block, hash)| Digest::of(block).0 == *hash);
         if is_whole { Ok((root, verified)) } else { Err(PackageError::Hash) }
+    }
+}
+
+impl Package<'_> {
+    /// Whether each root follows the one before it, and the one of the version that is known is the known one.
+    fn roots_lead_on(&self, known: &Root) -> bool {
+        let mut before: Option<Root> = None;
+        self.roots().all(|file| {
+            let root = match &before {
+                Some(before) => file.after(before),
+                None => file.signed_by_itself(),
+            };
+            let holds = root.is_some_and(|root| root.version() != known.version() || root == known);
+            before = Some(file.unverified().clone());
+            holds
+        })
     }
 }
 
@@ -181,6 +203,10 @@ mod tests {
             Err(PackageError::Signature),
             "another family of roots"
         );
+        let foreign = root(2, &[4], &[8]);
+        assert_eq!(package.verified(&foreign), Err(PackageError::Signature), "another second root");
+        let later = root(4, &[4], &[9]);
+        assert_eq!(package.verified(&later).unwrap().0, later, "it knows them all");
         assert_eq!((package.list(), package.image()), (&list[..], &image[..]));
         assert_eq!(package.roots().count(), 2);
 
@@ -196,6 +222,37 @@ mod tests {
         }
         let longer = [&release[..], &[0]].concat();
         assert_eq!(Package::read(&longer), Err(PackageError::Malformed));
+    }
+
+    #[test]
+    fn all_roots_of_a_release_must_hold_whichever_of_them_is_known() {
+        let (manifest, list) = of_image(&[5; 5_000]);
+        let known = [root(1, &[1], &[7]), root(2, &[2], &[8]), root(3, &[3], &[9])];
+        let mut buffer = [0; MAX_FILE_BYTES];
+        let own = (Signer::This(0), sign(&key(1), known[0].to_bytes(&mut [0; MAX_ROOT_BYTES])));
+        let first = RootFile::new(known[0].clone(), &[own]).unwrap().to_bytes(&mut buffer).to_vec();
+        let roots = [first, root_file(&known[1], 1, 2), root_file(&known[2], 2, 3)];
+        let release = file(&roots, &manifest, sign(&key(9), &manifest.to_bytes()), &list, &[5; 5_000]);
+        let end = 5 + roots.concat().len();
+        for known in &known {
+            assert!(Package::read(&release).unwrap().verified(known).is_ok());
+            for at in 5..end {
+                let mut changed = release.clone();
+                changed[at] ^= 0x10;
+                let verified = Package::read(&changed).and_then(|package| package.verified(known));
+                assert!(verified.is_err(), "byte {at}, root {}", known.version());
+            }
+        }
+        // One left out, and two in another order.
+        let [first, second, third] = &roots;
+        for roots in [vec![first, third], vec![second, first, third], vec![first, first, second, third]] {
+            let roots: Vec<Vec<u8>> = roots.into_iter().cloned().collect();
+            let release = file(&roots, &manifest, sign(&key(9), &manifest.to_bytes()), &list, &[5; 5_000]);
+            for known in &known {
+                let verified = Package::read(&release).unwrap().verified(known);
+                assert_eq!(verified, Err(PackageError::Signature), "root {}", known.version());
+            }
+        }
     }
 
     #[test]
