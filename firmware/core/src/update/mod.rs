@@ -2,7 +2,8 @@
 //!
 //! The hub offers a release; the device judges it by its own root ([`trust`]), fetches it block by block while nobody needs
 //! the screen ([`taking`]), and then asks a person with a card of its own: only a hold of Approve installs it, so that a hub in
-//! hostile hands cannot restart an approver at will. After the restart the new firmware is on trial until it has shown that it can
+//! hostile hands cannot restart an approver at will. It asks only in a session in which the hub has offered that image: what was paused, stopped
+//! or replaced meanwhile is not installed. After the restart the new firmware is on trial until it has shown that it can
 //! do its work ([`updater`]); else the device goes back, if need be by its watchdog ([`watched`]). The way of the bytes and of the trial through the flash is
 //! [`slots`](crate::slots).
 //!
@@ -114,7 +115,7 @@ impl Moment {
 /// The updates of a device, as the companion drives them. [`NoUpdates`] if it takes none.
 pub trait Updates {
     /// What to tell the hub when a session begins, before anything else of updates; [`None`] if the device takes none. What was
-    /// asked for in an earlier session is void.
+    /// offered, asked for, or asked about in an earlier session is void.
     fn begin_session(&mut self, now: Millis) -> Option<Running>;
 
     /// Handles a frame of the session. It may contain anything; what is not of updates is looked at for whether the hub answers.
@@ -129,7 +130,7 @@ pub trait Updates {
     /// The next frame to send.
     fn next_frame(&mut self) -> Option<Up>;
 
-    /// The version whose installation a person is to decide on.
+    /// The version whose installation a person is to decide on: one that the hub has offered in this session.
     fn question(&self) -> Option<Version>;
 
     /// A person decided on it: `true` after a hold of Approve.

@@ -1,9 +1,12 @@
 //! The updates of a device with two slots.
 
+mod offer;
+mod trial;
+
 use embedded_storage::nor_flash::NorFlash;
 use gatepost_link::{
     frame::{Down, NotTaken, Progress, Running, State, Up},
-    update::{ImageId, Manifest, Signed, Version, image::HEAD_BYTES, image_id, rule},
+    update::{ImageId, Version, image::HEAD_BYTES},
 };
 use heapless::Deque;
 
@@ -14,8 +17,7 @@ use super::{
 };
 use crate::{
     Millis,
-    slots::{self, Parts, Slot, Slots, Start, StoreError, Whole},
-    storage::flash::FlashError,
+    slots::{Parts, Slot, Slots, Start, Whole},
 };
 
 /// A trial is over, and the device restarts, if the firmware has not confirmed itself by then. A watchdog of the board's, which nobody
@@ -109,31 +111,6 @@ impl<F: NorFlash + Clone> Updater<F> {
         Started::Run(updater)
     }
 
-    /// Finds out which image is on trial, if it could not be read before.
-    fn look_again(&mut self) {
-        if self.state == State::Trial(UNKNOWN_IMAGE)
-            && let Ok(on_trial) = self.slots.on_trial()
-        {
-            self.state = on_trial.map_or(State::Settled, State::Trial);
-        }
-    }
-
-    /// Does what follows from the last trial, once more if the power was cut: the floor rises, what is below it is erased, and an image
-    /// that went back is remembered.
-    fn catch_up(&mut self) -> Result<(), FlashError<F::Error>> {
-        match self.state {
-            State::WentBack(image) => return self.trust.remember_failed(image),
-            State::Trial(_) => return Ok(()),
-            State::Settled => {}
-        }
-        let Some(image) = self.slots.confirmed()? else { return Ok(()) };
-        let Some(is_below) = self.trust.confirm(image)? else { return Ok(()) };
-        if is_below {
-            self.slots.erase_other()?;
-        }
-        self.trust.finish()
-    }
-
     fn say(&mut self, frame: Up) {
         if self.outbound.is_full() {
             self.outbound.pop_front();
@@ -150,81 +127,6 @@ impl<F: NorFlash + Clone> Updater<F> {
         let root = self.trust.root().ok().flatten().map_or(0, |root| root.version());
         let floor = self.trust.floor().unwrap_or_default();
         Running { board, version, floor, root, state: self.state }
-    }
-
-    /// A release is offered: takes it, or says why not. What is under way is judged again: root and time may be others now.
-    fn offered(&mut self, now: Millis, signed: &[u8], utc: u64, again: bool) {
-        // What runs must be known for good before it is replaced: the other slot is its way back.
-        if self.is_on_trial() || self.is_installing() {
-            return;
-        }
-        let Some(signed) = Signed::from_bytes(signed) else { return };
-        let image = signed.claimed_image();
-        let admitted = self.admitted(&signed, now, utc);
-        let progress = admitted.and_then(|(manifest, until)| {
-            if self.declined == Some(image) && !again {
-                self.drop_offer();
-                return Ok(Progress::Declined);
-            }
-            self.declined.take_if(|declined| *declined == image);
-            let progress = match &self.stage {
-                Stage::Taking(taking) if taking.release == Release::of(&manifest) => taking.progress(),
-                Stage::Asking(release, _) if *release == Release::of(&manifest) => Progress::Asking,
-                _ => self.begin(&manifest, again)?,
-            };
-            self.offered_until = Some(until);
-            Ok(progress)
-        });
-        if progress.is_err() {
-            self.drop_offer();
-        }
-        self.say_progress(image, progress.unwrap_or_else(Progress::Refused));
-    }
-
-    /// The manifest, if the device takes it by its root and at this time, and when it expires.
-    fn admitted(&mut self, signed: &Signed, now: Millis, utc: u64) -> Result<(Manifest, Millis), NotTaken> {
-        let root = self.trust.root().map_err(|_| NotTaken::Flash)?.ok_or(NotTaken::Signature)?;
-        let verified = signed.verified(&root).ok_or(NotTaken::Signature)?;
-        let manifest = verified.manifest();
-        let floor = self.trust.floor().map_err(|_| NotTaken::Flash)?;
-        rule::admit(manifest, &root, &self.firmware.device(floor), utc).map_err(NotTaken::Unfit)?;
-        let left = rule::expires(manifest, &root).saturating_sub(utc.max(self.firmware.built));
-        Ok((*manifest, now.after(left.saturating_mul(1_000))))
-    }
-
-    /// Begins to take a release that was admitted.
-    fn begin(&mut self, manifest: &Manifest, again: bool) -> Result<Progress, NotTaken> {
-        self.catch_up().map_err(|_| NotTaken::Flash)?;
-        if !again && self.has_failed(manifest).map_err(|_| NotTaken::Flash)? {
-            return Err(NotTaken::WentBack);
-        }
-        let store = self.slots.store(slots::Release::from(manifest)).map_err(|error| match error {
-            StoreError::Size => NotTaken::Unfit(rule::Unfit::TooLarge),
-            _ => NotTaken::Flash,
-        })?;
-        let taking = Taking::new(Release::of(manifest), manifest.size, store);
-        let progress = taking.progress();
-        self.stage = Stage::Taking(taking);
-        Ok(progress)
-    }
-
-    fn has_failed(&mut self, manifest: &Manifest) -> Result<bool, FlashError<F::Error>> {
-        Ok(self.slots.went_back(&manifest.image)? || self.trust.has_failed(image_id(&manifest.image))?)
-    }
-
-    /// Nothing is offered any more. What lies in the slot stays there.
-    fn drop_offer(&mut self) {
-        if !self.is_installing() {
-            self.stage = Stage::Nothing;
-            self.offered_until = None;
-        }
-    }
-
-    /// Drops what has expired since it was offered.
-    fn expire(&mut self, now: Millis) {
-        if self.offered_until.is_some_and(|until| now >= until) {
-            self.give_up(NotTaken::Unfit(rule::Unfit::Expired));
-        }
     }
 
     fn act_on(&mut self, step: Step) {
@@ -280,45 +182,6 @@ impl<F: NorFlash + Clone> Updater<F> {
         }
         self.say_progress(release.image, Progress::Installing);
         self.stage = Stage::Installing { restart_at: now.after(FAREWELL_MS) };
-    }
-
-    fn all_works(&self, moment: Moment) -> bool {
-        moment.is_ready && moment.display_works && self.answered
-    }
-
-    /// When firmware on trial must look at itself.
-    fn next_proof(&self, now: Millis, moment: Moment) -> Option<Millis> {
-        if !self.is_on_trial() {
-            return None;
-        }
-        let end = Millis(TRIAL_MS).max(now.after(CONFIRM_RETRY_MS));
-        if !self.all_works(moment) {
-            return Some(end);
-        }
-        let proof = self.works_since.map_or(now, |since| since.after(PROOF_MS));
-        // Past it, the flash did not take the confirmation.
-        let is_late = self.works_since.is_some() && proof <= now;
-        Some(end.min(if is_late { now.after(CONFIRM_RETRY_MS) } else { proof }))
-    }
-
-    /// Notes since when everything has worked that firmware on trial must show, and confirms the firmware in time.
-    fn prove(&mut self, now: Millis, moment: Moment) {
-        if !self.is_on_trial() {
-            return;
-        }
-        if !self.all_works(moment) {
-            self.works_since = None;
-            return;
-        }
-        let since = *self.works_since.get_or_insert(now);
-        if now.since(since) < PROOF_MS || self.slots.confirm().is_err() {
-            return;
-        }
-        self.state = State::Settled;
-        // If the flash fails here, the floor stays where it was until the next start.
-        let _ = self.catch_up();
-        let running = self.running();
-        self.say(Up::Running(running));
     }
 }
 
