@@ -203,3 +203,34 @@ fn a_failing_flash_is_an_error_and_never_an_empty_one() {
         assert_eq!(load(&mut flash).unwrap().unwrap(), OLD, "{breakage:?}: the other copy was left alone");
     }
 }
+
+#[test]
+fn any_number_of_cuts_in_a_row_leaves_a_record_that_can_be_read() {
+    let (mut dice, mut cuts) = (0x0bad_cafe_u64, 0);
+    let mut below = |end: usize| {
+        dice ^= dice << 13;
+        dice ^= dice >> 7;
+        dice ^= dice << 17;
+        (dice >> 20) as usize % end
+    };
+    for round in 0..8_000 {
+        let mut flash = blank(round);
+        let has_value = round % 2 == 0;
+        if has_value {
+            RECORD.store(&mut flash, &OLD).unwrap();
+        }
+        for _ in 0..2 + below(6) {
+            // Half of them around the end of a copy, or of its parts.
+            let near = [0, 16, 96, 112, 128, 144, 240, 256][below(8)] + below(3);
+            flash.power_on(Some(if below(2) == 0 { near } else { below(STEPS) }));
+            // Some values are stored without a look at what was there.
+            let loaded = if below(3) == 0 { Ok(None) } else { load(&mut flash) };
+            let _ = loaded.and_then(|_| RECORD.store(&mut flash, &NEW));
+            cuts += usize::from(flash.was_cut());
+        }
+        flash.power_on(None);
+        let found = load(&mut flash).unwrap_or_else(|error| panic!("round {round}: {error}"));
+        assert!(found.is_some() || !has_value, "round {round}");
+    }
+    assert!(cuts > 30_000, "{cuts}");
+}
