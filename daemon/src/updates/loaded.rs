@@ -19,22 +19,31 @@ pub(super) enum Loading {
     Broken(String),
 }
 
+/// A release that sessions can be served, or will be.
+pub(super) enum InMemory {
+    /// It is being read, and [`Updates::changed`] says when that has ended.
+    Soon,
+    /// It is there.
+    Ready(Arc<Package>),
+}
+
 impl Updates {
-    /// A release in memory; [`None`] until it is, and if it cannot be.
-    pub(super) fn package(&self, release: &Release) -> Option<Arc<Package>> {
+    /// A release in memory; [`None`] if it cannot be.
+    pub(super) fn package(&self, release: &Release) -> Option<InMemory> {
         let mut packages = self.packages();
         match packages.get(&release.seq) {
             Some(Loading::Ready(package)) => {
                 let package = Arc::clone(package);
                 packages.insert(release.seq, Loading::Taken(Arc::downgrade(&package)));
-                return Some(package);
+                return Some(InMemory::Ready(package));
             }
             Some(Loading::Taken(package)) => {
                 if let Some(package) = package.upgrade() {
-                    return Some(package);
+                    return Some(InMemory::Ready(package));
                 }
             }
-            Some(Loading::Begun | Loading::Broken(_)) => return None,
+            Some(Loading::Begun) => return Some(InMemory::Soon),
+            Some(Loading::Broken(_)) => return None,
             None => {}
         }
         packages.insert(release.seq, Loading::Begun);
@@ -42,7 +51,7 @@ impl Updates {
         let (updates, release) = (self.clone(), release.clone());
         // Hashing takes a while, and companions are served meanwhile.
         tokio::task::spawn_blocking(move || updates.load(&release));
-        None
+        Some(InMemory::Soon)
     }
 
     fn load(&self, release: &Release) {

@@ -41,11 +41,11 @@ use tokio::sync::Notify;
 
 use self::{
     facts::Facts,
-    loaded::Loading,
+    loaded::{InMemory, Loading},
     progress::{Change, Nonsense},
     releases::Releases,
     rollout::{Companion, Plan, Policy, Turn},
-    serve::Offer,
+    serve::{Gets, Offer},
     store::{Install, Release, Stage},
 };
 use crate::{
@@ -120,7 +120,7 @@ impl Updates {
     ///
     /// # Errors
     /// The database's.
-    pub async fn offers(&self) -> Result<HashMap<PublicKey, Offer>, StoreError> {
+    pub async fn offers(&self) -> Result<HashMap<PublicKey, Gets>, StoreError> {
         let rolled_out = self.store().read(|db| Ok::<_, StoreError>(!store::rollouts(db)?.is_empty()));
         if !rolled_out.await? {
             return Ok(HashMap::new());
@@ -130,7 +130,11 @@ impl Updates {
         let offers = turns.into_iter().filter(|(_, (turn, _))| *turn == Turn::Offer);
         let offers = offers.filter_map(|(key, (_, plan))| {
             let plan = plan?;
-            Some((key, Offer { package: self.package(plan.release)?, again: plan.rollout.again }))
+            let gets = match self.package(plan.release)? {
+                InMemory::Soon => Gets::Soon(plan.release.seq),
+                InMemory::Ready(package) => Gets::This(Offer { package, again: plan.rollout.again }),
+            };
+            Some((key, gets))
         });
         Ok(offers.collect())
     }

@@ -4,7 +4,8 @@
 //! yet, so nothing piles up for a companion that asks too fast. Between two blocks there is a pause; what else is said to the
 //! companion, above all its cards, goes in between.
 //!
-//! Nothing is remembered across sessions. A session begins with what the companion runs, and the release is offered anew.
+//! Nothing is remembered across sessions. A session begins with what the companion runs. The release is offered anew, or the companion
+//! is told that nothing is: one that still asked a person from the session before installed what had been paused.
 
 use std::{
     sync::Arc,
@@ -32,6 +33,28 @@ pub struct Offer {
     pub again: bool,
 }
 
+impl Offer {
+    fn is(&self, other: &Self) -> bool {
+        let same = self.package.release == other.package.release && self.again == other.again;
+        same && self.package.signed() == other.package.signed()
+    }
+
+    fn is_signed_anew(&self, other: &Self) -> bool {
+        self.package.image_id() == other.package.image_id() && self.package.signed() != other.package.signed()
+    }
+}
+
+/// What a companion gets now.
+#[derive(Debug, Clone)]
+pub enum Gets {
+    /// Nothing.
+    Nothing,
+    /// The release of this row, which is being read into memory.
+    Soon(i64),
+    /// This.
+    This(Offer),
+}
+
 /// What to say to the companion.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Say {
@@ -44,7 +67,7 @@ pub enum Say {
         /// Whether it is to be taken again where it went back.
         again: bool,
     },
-    /// It is offered no more.
+    /// Nothing is offered to it, or not any more.
     NoUpdate,
     /// Nothing: it does not come to the root that signed the release.
     Stuck,
@@ -76,6 +99,8 @@ pub struct Serving {
     root: Option<u32>,
     /// What it was offered, and has not been told that it is not any more.
     offer: Option<Offer>,
+    /// Whether it knows that nothing is offered, if nothing is.
+    knows: bool,
     /// Whether the manifest was sent, and not just a root.
     manifest: bool,
     /// The root that it was sent last, and how often.
@@ -91,29 +116,37 @@ impl Serving {
         self.root.is_some()
     }
 
-    /// Whether it is offered something.
-    pub fn is_offered(&self) -> bool {
-        self.offer.is_some()
-    }
-
     /// The companion says which root it has. What it was told before is void: it is told again with the next [`Self::follow`].
     pub fn running(&mut self, root: u32) {
         self.root = Some(root);
         self.offer = None;
+        self.knows = false;
         self.question = None;
         self.manifest = false;
     }
 
-    /// The companion gets this now, or nothing; what to tell it, if it does not know.
-    pub fn follow(&mut self, offer: Option<Offer>) -> Option<Say> {
+    /// The companion gets this now; what to tell it, if it does not know. Call it again until that is nothing.
+    pub fn follow(&mut self, gets: Gets) -> Option<Say> {
         let root = self.root?;
-        let known = self.offer.as_ref().map(|known| (known.package.release, known.again));
-        let wanted = offer.as_ref().map(|offer| (offer.package.release, offer.again));
-        if known == wanted {
-            return None;
-        }
+        let offer = match gets {
+            Gets::Nothing => None,
+            // What it has been offered stays, and what it knows from before, until the release is there.
+            Gets::Soon(release) if self.offer.as_ref().is_none_or(|known| known.package.release == release) => {
+                return None;
+            }
+            Gets::Soon(_) => None,
+            Gets::This(offer) => Some(offer),
+        };
+        let offer = match (&self.offer, offer) {
+            (None, None) if self.knows => return None,
+            (Some(known), Some(wanted)) if known.is(&wanted) => return None,
+            // A companion goes on with an image that it knows, by the manifest that it knows.
+            (Some(known), Some(wanted)) if known.is_signed_anew(&wanted) => None,
+            (_, offer) => offer,
+        };
         self.question = None;
         self.manifest = false;
+        self.knows = offer.is_none();
         self.offer = offer;
         let Some(Offer { package, again }) = &self.offer else { return Some(Say::NoUpdate) };
         if root < package.root {
@@ -170,11 +203,15 @@ mod tests {
         Offer { package: Arc::new(fixture.package(1)), again: false }
     }
 
+    fn this(fixture: &Fixture) -> Gets {
+        Gets::This(offer(fixture))
+    }
+
     /// One that was offered a release.
     fn serving(fixture: &Fixture) -> Serving {
         let mut serving = Serving::default();
         serving.running(1);
-        assert!(matches!(serving.follow(Some(offer(fixture))), Some(Say::Manifest { .. })));
+        assert!(matches!(serving.follow(this(fixture)), Some(Say::Manifest { .. })));
         serving
     }
 
@@ -248,23 +285,51 @@ mod tests {
     fn an_offer_is_made_once_in_a_session_until_the_companion_says_again_what_it_runs() {
         let fixture = Fixture::new("1.1.0", 10_000);
         let mut serving = Serving::default();
-        assert_eq!(serving.follow(Some(offer(&fixture))), None, "it has not said what it runs");
+        assert_eq!(serving.follow(this(&fixture)), None, "it has not said what it runs");
         serving.running(1);
-        assert_eq!(serving.follow(None), None, "it knows of nothing");
-        assert!(matches!(serving.follow(Some(offer(&fixture))), Some(Say::Manifest { again: false, .. })));
-        assert_eq!(serving.follow(Some(offer(&fixture))), None);
+        assert_eq!(serving.follow(Gets::Soon(1)), None, "it is being read");
+        assert!(matches!(serving.follow(this(&fixture)), Some(Say::Manifest { again: false, .. })));
+        assert_eq!(serving.follow(this(&fixture)), None);
         let now = Instant::now();
         serving.asked(now, Part::Image, 0, 10).unwrap();
-        assert_eq!(serving.follow(None), Some(Say::NoUpdate));
+        assert_eq!(serving.follow(Gets::Nothing), Some(Say::NoUpdate));
         assert_eq!(serving.next_block(now + PAUSE), None, "what it asked for is void");
         assert_eq!(serving.asked(now, Part::Image, 0, 10), Err(Unserved::NothingOffered));
         let again = Offer { again: true, ..offer(&fixture) };
-        assert!(matches!(serving.follow(Some(again)), Some(Say::Manifest { again: true, .. })));
+        assert!(matches!(serving.follow(Gets::This(again)), Some(Say::Manifest { again: true, .. })));
         serving.running(1);
         assert!(
-            matches!(serving.follow(Some(offer(&fixture))), Some(Say::Manifest { .. })),
+            matches!(serving.follow(this(&fixture)), Some(Say::Manifest { .. })),
             "it may be lost"
         );
+    }
+
+    #[test]
+    fn a_companion_that_may_still_ask_from_before_is_told_once_that_nothing_is_offered() {
+        let fixture = Fixture::new("1.1.0", 10_000);
+        let mut serving = Serving::default();
+        assert_eq!(serving.follow(Gets::Nothing), None, "it has not said what it runs");
+        for _ in 0..2 {
+            serving.running(1);
+            assert_eq!(serving.follow(Gets::Nothing), Some(Say::NoUpdate));
+            assert_eq!(serving.follow(Gets::Nothing), None);
+        }
+        assert!(matches!(serving.follow(this(&fixture)), Some(Say::Manifest { .. })));
+        // Another release takes its place: nothing is asked until that is read.
+        assert_eq!(serving.follow(Gets::Soon(1)), None);
+        assert_eq!(serving.follow(Gets::Soon(2)), Some(Say::NoUpdate));
+        assert_eq!(serving.follow(Gets::Soon(2)), None);
+    }
+
+    #[test]
+    fn an_image_that_is_signed_anew_is_offered_anew() {
+        let fixture = Fixture::new("1.1.0", 10_000);
+        let mut serving = serving(&fixture);
+        let anew = Fixture::new("1.1.0", 10_000).with(|manifest| manifest.expires += 1);
+        assert_eq!(serving.follow(this(&anew)), Some(Say::NoUpdate), "what it has by the old manifest is void");
+        let signed = anew.package(1).signed().to_vec();
+        assert_eq!(serving.follow(this(&anew)), Some(Say::Manifest { signed, again: false }));
+        assert_eq!(serving.follow(this(&anew)), None);
     }
 
     #[test]
@@ -274,7 +339,7 @@ mod tests {
         let mut roots = Vec::new();
         for root in 1..3 {
             serving.running(root);
-            match serving.follow(Some(offer(&fixture))) {
+            match serving.follow(this(&fixture)) {
                 Some(Say::Root(bytes)) => roots.push(bytes),
                 other => panic!("{other:?}"),
             }
@@ -286,21 +351,21 @@ mod tests {
         }
         assert_eq!(roots, fixture.root_files());
         serving.running(3);
-        assert!(matches!(serving.follow(Some(offer(&fixture))), Some(Say::Manifest { .. })));
+        assert!(matches!(serving.follow(this(&fixture)), Some(Say::Manifest { .. })));
         serving.running(4);
-        let later = serving.follow(Some(offer(&fixture)));
+        let later = serving.follow(this(&fixture));
         assert!(matches!(later, Some(Say::Manifest { .. })), "the device judges it by its own root");
 
         // One that does not take it is not sent it for ever, and none is sent out of order.
         let mut stubborn = Serving::default();
         for _ in 0..MAX_ROOTS_SENT {
             stubborn.running(1);
-            assert!(matches!(stubborn.follow(Some(offer(&fixture))), Some(Say::Root(_))));
+            assert!(matches!(stubborn.follow(this(&fixture)), Some(Say::Root(_))));
         }
         stubborn.running(1);
-        assert_eq!(stubborn.follow(Some(offer(&fixture))), Some(Say::Stuck));
+        assert_eq!(stubborn.follow(this(&fixture)), Some(Say::Stuck));
         let mut without = Serving::default();
         without.running(0);
-        assert_eq!(without.follow(Some(offer(&fixture))), Some(Say::Stuck), "root 1 is not in the file");
+        assert_eq!(without.follow(this(&fixture)), Some(Say::Stuck), "root 1 is not in the file");
     }
 }

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_link::frame::{Part, Progress, State, Up};
+use gatepost_link::{
+    frame::{Part, Progress, State, Up},
+    update::Version,
+};
 use gatepost_tests::{
     hub::{
         TestHub,
@@ -122,7 +125,7 @@ async fn it_stops_where_a_release_went_back_and_goes_there_again_only_if_somebod
     hall.takes(&release)?;
     hall.reports(&release, Progress::Installing)?;
     told(&fixture, "ota.installed", "hall")?;
-    let old = gatepost_link::update::Version { major: 1, minor: 0, patch: 0 };
+    let old = Version { major: 1, minor: 0, patch: 0 };
     let hall = hall.restarts(&fixture, old, State::WentBack(release.image_id()))?;
     told(&fixture, "ota.went_back", "hall")?;
     let stopped = update(&fixture, "cellar", |update| text(update, "text").contains("went wrong on hall"))?;
@@ -150,15 +153,51 @@ async fn a_pause_takes_the_offer_back_and_so_does_an_approver_that_is_missing() 
 
     let attic = Scripted::join(&fixture, "attic", BOARD).await?;
     hall.is_offered(&release, 1)?;
+    let before = hall.no_updates();
     fixture.cli(&["ota", "pause"])?.well()?;
-    eventually("the offer is taken back", || Ok((hall.no_updates() == 1).then_some(())))?;
+    eventually("the offer is taken back", || Ok((hall.no_updates() == before + 1).then_some(())))?;
     let refused = fixture.cli(&["ota", "pause"])?;
     ensure!(refused.status == 1 && refused.stderr.contains("not paused"), "{refused:?}");
     fixture.cli(&["ota", "resume"])?.well()?;
     hall.is_offered(&release, 2)?;
     attic.say(&Up::Display { works: false })?;
-    eventually("the offer is taken back again", || Ok((hall.no_updates() == 2).then_some(())))?;
+    eventually("the offer is taken back again", || Ok((hall.no_updates() == before + 2).then_some(())))?;
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_question_does_not_outlive_its_session_if_the_offer_does_not() -> Result<()> {
+    let fixture = hub("soak = \"0s\"").await?;
+    let hall = Scripted::join(&fixture, "hall", BOARD).await?;
+    let attic = Scripted::join(&fixture, "attic", BOARD).await?;
+    let _always_here = Scripted::join(&fixture, "cellar", BOARD).await?;
+    let release = added(&fixture, BOARD, "1.1.0")?;
+    let old = Version { major: 1, minor: 0, patch: 0 };
+    // It still asks, and knows nothing of what has happened meanwhile: whatever that is, it is told.
+    let is_told = |hall: &Scripted, why: &str| {
+        eventually(why, || Ok((hall.no_updates() == 1).then_some(())))?;
+        ensure!(hall.manifests() == 0, "{why}");
+        Ok(())
+    };
+    fixture.cli(&["ota", "roll-out", "1.1.0", "--to", "hall"])?.well()?;
+    hall.is_offered(&release, 1)?;
+    hall.takes(&release)?;
+    update(&fixture, "hall", is("asking"))?;
+    fixture.cli(&["ota", "pause"])?.well()?;
+    let hall = hall.restarts(&fixture, old, State::Settled)?;
+    is_told(&hall, "the roll-out rests")?;
+    fixture.cli(&["ota", "roll-out", "1.1.0", "--to", "attic"])?.well()?;
+    let hall = hall.restarts(&fixture, old, State::Settled)?;
+    is_told(&hall, "it is not for this companion any more")?;
+    fixture.cli(&["ota", "roll-out", "1.1.0", "--to", "attic", "hall"])?.well()?;
+    attic.is_offered(&release, 1)?;
+    attic.takes(&release)?;
+    attic.reports(&release, Progress::Installing)?;
+    told(&fixture, "ota.installed", "attic")?;
+    let _attic = attic.restarts(&fixture, old, State::WentBack(release.image_id()))?;
+    told(&fixture, "ota.went_back", "attic")?;
+    let hall = hall.restarts(&fixture, old, State::Settled)?;
+    is_told(&hall, "it has stopped")
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -14,7 +14,7 @@ use crate::{
     store::now_ms,
     updates::{
         Unheard,
-        serve::{Offer, Say, Serving as Served, Unserved},
+        serve::{Gets, Say, Serving as Served, Unserved},
     },
 };
 
@@ -75,20 +75,25 @@ impl Side {
         self.serving.next_at()
     }
 
-    /// The companion gets this now, or nothing; what it was told that is to be written down.
-    fn follow(&mut self, session: &mut Session, now: Instant, offer: Option<Offer>) -> Option<(Say, i64)> {
-        let release = offer.as_ref().map(|offer| offer.package.release);
-        let say = self.serving.follow(offer)?;
-        match &say {
-            Say::Root(file) => session.update_firmware(now, &Down::Root(file)),
-            Say::Manifest { signed, again } => {
-                let utc = u64::try_from(now_ms() / 1000).unwrap_or(0);
-                session.update_firmware(now, &Down::Manifest { signed, utc, again: *again });
+    /// The companion gets this now; what it was told that is to be written down.
+    fn follow(&mut self, session: &mut Session, now: Instant, gets: &Gets) -> Option<(Say, i64)> {
+        let mut told = None;
+        while let Some(say) = self.serving.follow(gets.clone()) {
+            match &say {
+                Say::Root(file) => session.update_firmware(now, &Down::Root(file)),
+                Say::Manifest { signed, again } => {
+                    let utc = u64::try_from(now_ms() / 1000).unwrap_or(0);
+                    session.update_firmware(now, &Down::Manifest { signed, utc, again: *again });
+                }
+                // What it may still ask from before is not what it is to have.
+                Say::NoUpdate | Say::Stuck => session.update_firmware(now, &Down::NoUpdate),
             }
-            Say::NoUpdate => session.update_firmware(now, &Down::NoUpdate),
-            Say::Stuck => {}
+            told = Some(say);
         }
-        Some((say, release?))
+        match gets {
+            Gets::This(offer) => Some((told?, offer.package.release)),
+            Gets::Nothing | Gets::Soon(_) => None,
+        }
     }
 }
 
@@ -104,6 +109,7 @@ impl Serving {
                 tracing::warn!(companion = name, %error, "a companion's firmware is not believed");
                 companion.session.nonsense();
                 companion.firmware.serving = Served::default();
+                companion.session.update_firmware(Instant::now(), &Down::NoUpdate);
             }
             Err(Unheard::Store(error)) => {
                 tracing::error!(companion = name, %error, "cannot write down what a companion runs");
@@ -149,7 +155,8 @@ impl Serving {
         let now = Instant::now();
         for companion in self.companions.values_mut() {
             let device = companion.device.key;
-            let said = companion.firmware.follow(&mut companion.session, now, offers.remove(&device));
+            let gets = offers.remove(&device).unwrap_or(Gets::Nothing);
+            let said = companion.firmware.follow(&mut companion.session, now, &gets);
             let written = match said {
                 Some((Say::Manifest { .. }, release)) => self.updates.offered(device, release).await,
                 Some((Say::Stuck, release)) => self.updates.stuck(device, release).await,

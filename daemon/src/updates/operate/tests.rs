@@ -14,6 +14,7 @@ use super::{
     super::{
         releases::Releases,
         rollout::Policy,
+        serve::{Gets, Offer},
         testing::{Fixture, root_file},
     },
     *,
@@ -71,6 +72,19 @@ impl Table {
 
     fn files(&self) -> usize {
         fs::read_dir(self.folder.path().join("updates")).unwrap().count()
+    }
+
+    /// What the companion is offered, once that is read.
+    async fn offer(&self) -> Offer {
+        loop {
+            match self.updates.offers().await.unwrap().remove(&HALL) {
+                Some(Gets::This(offer)) => return offer,
+                Some(Gets::Soon(_)) => {}
+                gets => panic!("{gets:?}"),
+            }
+            let changed = self.updates.changed();
+            tokio::time::timeout(Duration::from_secs(60), changed).await.expect("it is read");
+        }
     }
 
     async fn stage(&self) -> Option<store::Stage> {
@@ -136,15 +150,8 @@ async fn a_release_is_read_into_memory_once_and_offered_until_it_is_confirmed() 
     updates.running(HALL, running("1.0.0", State::Settled), false).await.unwrap();
     assert!(updates.offers().await.unwrap().is_empty(), "nothing is rolled out");
     updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
-    let offers = loop {
-        let offers = updates.offers().await.unwrap();
-        if !offers.is_empty() {
-            break offers;
-        }
-        tokio::time::timeout(Duration::from_secs(60), updates.changed()).await.expect("it is read");
-    };
-    let again = updates.offers().await.unwrap();
-    assert!(Arc::ptr_eq(&offers[&HALL].package, &again[&HALL].package));
+    let offer = table.offer().await;
+    assert!(Arc::ptr_eq(&offer.package, &table.offer().await.package));
 
     let report = |progress| updates.reported(HALL, release, progress);
     assert!(report(Progress::Asking).await.is_err(), "it was not offered yet");
@@ -179,7 +186,8 @@ async fn a_file_that_somebody_changed_is_not_offered_and_is_told_of() {
     updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
     let warned = async {
         loop {
-            assert!(updates.offers().await.unwrap().is_empty());
+            let gets = updates.offers().await.unwrap().remove(&HALL);
+            assert!(matches!(gets, None | Some(Gets::Soon(_))), "{gets:?}");
             if let Some(warning) = updates.overview().await.unwrap().warnings.pop() {
                 return warning;
             }
