@@ -33,7 +33,7 @@ use std::{
 
 use gatepost_link::{
     decision::PublicKey,
-    frame::{Progress, Running},
+    frame::{Progress, Running, State},
 };
 use rusqlite::{OptionalExtension as _, Transaction};
 use serde_json::json;
@@ -46,7 +46,7 @@ use self::{
     releases::Releases,
     rollout::{Companion, Plan, Policy, Turn},
     serve::{Gets, Offer},
-    store::{Install, Release, Stage},
+    store::{Firmware, Install, Release, Stage},
 };
 use crate::{
     approval::Approvals,
@@ -171,12 +171,7 @@ impl Updates {
                 if before.as_ref() != Some(&after) {
                     store::put_firmware(tx, device, &after)?;
                 }
-                let named = match progress::image(after.state) {
-                    Some(image) => store::named(tx, &after.board, image)?,
-                    None => store::find(tx, &after.board, after.version)?,
-                };
-                // One that was cut off before it changed anything runs the old version, and names nothing.
-                for release in named.into_iter().chain(installing(tx, device)?) {
+                for release in concerned(tx, device, before.as_ref(), &after)? {
                     let install = store::install_of(tx, device, release.seq)?;
                     let change = progress::ran(before.as_ref(), &after, &release, install.as_ref(), now);
                     if let Some(change) = change {
@@ -259,6 +254,29 @@ impl Updates {
     fn taken(&self) -> MutexGuard<'_, HashMap<PublicKey, (u32, u32)>> {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The releases that it may mean something for, that a companion runs this: those that it names, or that has its version, the one that it
+/// had on trial, and the one with which it said that it restarts.
+fn concerned(
+    tx: &Transaction<'_>,
+    device: PublicKey,
+    before: Option<&Firmware>,
+    after: &Firmware,
+) -> Result<Vec<Release>, StoreError> {
+    let mut found = match progress::image(after.state) {
+        Some(image) => vec![store::named(tx, &after.board, image)?],
+        None => vec![store::find(tx, &after.board, after.version)?],
+    };
+    if let Some(State::Trial(image)) = before.map(|before| before.state) {
+        found.push(store::named(tx, &after.board, image)?);
+    }
+    // One that was cut off before it changed anything runs the old version, and names nothing.
+    found.push(installing(tx, device)?);
+    let mut releases: Vec<Release> = found.into_iter().flatten().collect();
+    releases.sort_by_key(|release| release.seq);
+    releases.dedup_by_key(|release| release.seq);
+    Ok(releases)
 }
 
 /// The release with which a companion said that it restarts.

@@ -200,7 +200,7 @@ impl Updates {
         let why = install.and_then(|install| install.why.clone());
         let (state, text, since) = match turn {
             Turn::Nothing => return None,
-            Turn::Has => ("up_to_date", "runs it".to_owned(), None),
+            Turn::Has => ("up_to_date", why.map_or_else(|| "runs it".into(), |why| format!("runs a later one: {why}")), None),
             Turn::Changing => ("installing", "restarts with it, or has not confirmed it yet".into(), since),
             Turn::Offer => at_it(stage, since),
             Turn::Ended(ended) => {
@@ -287,6 +287,16 @@ impl Facts {
                 warnings.push(format!("the newest release for {board} is {version}, and it expired at {at}: look for a newer one"));
             } else if now + SOON_S >= release.expires {
                 warnings.push(format!("the newest release for {board} is {version}, and it expires at {at}: look for a newer one"));
+            }
+        }
+        for (device, _) in &self.devices {
+            let Some(Firmware { version, floor, .. }) = self.firmware.get(&device.key) else { continue };
+            if floor > version {
+                let name = &device.name;
+                warnings.push(format!(
+                    "{name} says that it runs {version}, and takes nothing below {floor}: its image was signed as a later version than it is. \
+                     Have one signed that says {floor} or later, and roll it out there"
+                ));
             }
         }
         let broken = releases.iter().filter(|release| release.rolled_out);

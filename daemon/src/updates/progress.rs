@@ -37,10 +37,9 @@ pub fn firmware(
     restarted: bool,
     now: i64,
 ) -> Result<Firmware, Nonsense> {
+    // A floor above the version is believed: the image was signed as another version than it says. Not to believe it left the companion
+    // without updates for ever.
     let board = board(&running.board)?;
-    if running.floor > running.version {
-        return Err(Nonsense);
-    }
     let stays = before.filter(|before| {
         !restarted
             && before.board == board
@@ -76,6 +75,7 @@ pub fn ran(
 ) -> Option<Change> {
     let install = install?;
     let is_it = image(after.state).is_none_or(|image| image == release.image_id());
+    let tried = before.filter(|before| before.state == State::Trial(release.image_id()));
     let (stage, event, why) = match after.state {
         // That a person said yes may have been lost with the session.
         State::Trial(_) if is_it && install.stage != Stage::Installing => {
@@ -92,6 +92,14 @@ pub fn ran(
         }
         State::Settled if after.version == release.version && install.stage != Stage::Confirmed => {
             (Stage::Confirmed, Some(Event::OtaConfirmed), None)
+        }
+        // Its trial is over, and still it is not what was signed.
+        State::Settled if after.version != release.version && let Some(tried) = tried => {
+            let why = match tried.version == after.version {
+                true => format!("it was signed as {}, and says that it is {}", release.version, after.version),
+                false => format!("it was on trial, and {} runs again", after.version),
+            };
+            (Stage::WentBack, Some(Event::OtaWentBack), Some(why))
         }
         // It was switched off before it changed anything.
         _ if after.version < release.version && install.stage == Stage::Installing => {
@@ -194,11 +202,8 @@ mod tests {
         assert_eq!(since(&running("1.0.0", State::WentBack(IMAGE)), false), 20);
         let nameless = Running { board: Label([0xff; 16]), ..running("1.0.0", State::Settled) };
         assert_eq!(firmware(None, &nameless, false, 1), Err(Nonsense));
-        assert_eq!(
-            firmware(None, &running("0.9.0", State::Settled), false, 1),
-            Err(Nonsense),
-            "its own floor"
-        );
+        let below = firmware(None, &running("0.9.0", State::Settled), false, 1).unwrap();
+        assert!(below.floor > below.version, "it is believed");
     }
 
     #[test]
@@ -227,6 +232,10 @@ mod tests {
         assert_eq!(word(&back, "1.0.0", went, WentBack), None, "once");
         let other = State::WentBack([9; 8]);
         assert_eq!(word(&old, "1.0.0", other, Installing), Some((Offered, None)), "another went back before");
+        let on_trial = firmware(None, &running("0.9.0", trial), false, 1).unwrap();
+        assert_eq!(word(&on_trial, "0.9.0", State::Settled, Installing), Some((WentBack, Some(OtaWentBack))));
+        assert_eq!(word(&on_trial, "1.0.0", State::Settled, Installing), Some((WentBack, Some(OtaWentBack))));
+        assert_eq!(word(&on_trial, "0.9.0", trial, Installing), None);
         let after = firmware(None, &running("1.1.0", State::Settled), false, 9).unwrap();
         assert_eq!(ran(None, &after, &release(), None, 9), None, "it came by cable");
     }

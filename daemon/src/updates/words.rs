@@ -26,7 +26,7 @@ pub(super) fn ended_text(ended: Ended) -> (&'static str, &'static str) {
         Ended::NoRoot => ("not_meant", "its firmware has no root, and takes no update"),
         Ended::BelowFloor => ("not_meant", "the release is below the lowest version that it still takes"),
         Ended::Declined => ("declined", "not in this roll-out"),
-        Ended::WentBack => ("went_back", "went back to what it ran before; offered again only with --again"),
+        Ended::WentBack => ("went_back", "it went wrong there, and is offered again only with --again"),
         Ended::Refused => ("refused", "did not take it"),
     }
 }

@@ -200,3 +200,27 @@ async fn a_file_that_somebody_changed_is_not_offered_and_is_told_of() {
     table.add("1.1.0").await.unwrap();
     assert!(updates.overview().await.unwrap().warnings.is_empty());
 }
+
+#[tokio::test]
+async fn a_companion_whose_image_was_signed_as_a_later_version_is_believed_and_can_be_updated() {
+    let table = Table::new().await;
+    let updates = &table.updates;
+    // Signed as 1.7.0 with the floor 1.5.0, and the image says 1.2.0.
+    let wrong = Fixture::new("1.7.0", 5_000).with(|manifest| manifest.floor = Version::new("1.5.0").unwrap());
+    let release = updates.add(wrong.file(), "operator:ann").await.unwrap();
+    updates.running(HALL, running("1.1.0", State::Settled), false).await.unwrap();
+    updates.roll_out(order("1.7.0"), "operator:ann").await.unwrap();
+    updates.offered(HALL, release.seq).await.unwrap();
+    updates.reported(HALL, release.seq, Progress::Installing).await.unwrap();
+    updates.running(HALL, running("1.2.0", State::Trial(wrong.image_id())), true).await.unwrap();
+    let confirmed = Running { floor: release.floor, ..running("1.2.0", State::Settled) };
+    updates.running(HALL, confirmed, false).await.unwrap();
+    let overview = updates.overview().await.unwrap();
+    let text = overview.companions[0].update.clone().unwrap().text;
+    assert!(text.contains("signed as 1.7.0, and says that it is 1.2.0"), "{text}");
+    assert!(overview.warnings[0].contains("takes nothing below 1.5.0"), "{:?}", overview.warnings);
+    assert!(updates.offers().await.unwrap().is_empty(), "it would ask for the same one for ever");
+    table.add("1.8.0").await.unwrap();
+    updates.roll_out(order("1.8.0"), "operator:ann").await.unwrap();
+    assert_eq!(table.offer().await.package.manifest.version.to_string(), "1.8.0");
+}
