@@ -256,8 +256,8 @@ impl Updates {
     }
 }
 
-/// The releases that it may mean something for, that a companion runs this: those that it names, or that has its version, the one that it
-/// had on trial, and the one with which it said that it restarts.
+/// The releases that it may mean something for, that a companion runs this: the one that it names, or that has its version, the one that
+/// it had on trial, the one with which it said that it restarts, and what is rolled out to its board, which it may not run any more.
 fn concerned(
     tx: &Transaction<'_>,
     device: PublicKey,
@@ -273,6 +273,9 @@ fn concerned(
     }
     // One that was cut off before it changed anything runs the old version, and names nothing.
     found.push(installing(tx, device)?);
+    if let Some(rollout) = store::rollouts(tx)?.into_iter().find(|rollout| rollout.board == after.board) {
+        found.push(store::kept(tx, rollout.release)?);
+    }
     let mut releases: Vec<Release> = found.into_iter().flatten().collect();
     releases.sort_by_key(|release| release.seq);
     releases.dedup_by_key(|release| release.seq);

@@ -73,24 +73,26 @@ pub fn ran(
     install: Option<&Install>,
     now: i64,
 ) -> Option<Change> {
-    let install = install?;
+    let stage = install.map(|install| install.stage);
     let is_it = image(after.state).is_none_or(|image| image == release.image_id());
     let tried = before.filter(|before| before.state == State::Trial(release.image_id()));
     let (stage, event, why) = match after.state {
-        // That a person said yes may have been lost with the session.
-        State::Trial(_) if is_it && install.stage != Stage::Installing => {
-            (Stage::Installing, Some(Event::OtaInstalled), None)
-        }
+        // Whatever it said before, of which it may have lied: this image went back.
         State::WentBack(_) if is_it => {
             let is_old_news = before.is_some_and(|before| before.state == after.state);
-            let tried = install.stage == Stage::Installing || install.stage.is_under_way() && !is_old_news;
-            if !tried {
+            if is_old_news && stage != Some(Stage::Installing) {
                 return None;
             }
             let why = "it did not confirm itself, and what ran before runs again".to_owned();
             (Stage::WentBack, Some(Event::OtaWentBack), Some(why))
         }
-        State::Settled if after.version == release.version && install.stage != Stage::Confirmed => {
+        // It never was offered: it came by cable.
+        _ if stage.is_none() => return None,
+        // That a person said yes may have been lost with the session.
+        State::Trial(_) if is_it && stage != Some(Stage::Installing) => {
+            (Stage::Installing, Some(Event::OtaInstalled), None)
+        }
+        State::Settled if after.version == release.version && stage != Some(Stage::Confirmed) => {
             (Stage::Confirmed, Some(Event::OtaConfirmed), None)
         }
         // Its trial is over, and still it is not what was signed.
@@ -101,8 +103,14 @@ pub fn ran(
             };
             (Stage::WentBack, Some(Event::OtaWentBack), Some(why))
         }
+        State::Settled | State::WentBack(_)
+            if after.version < release.version && stage == Some(Stage::Confirmed) =>
+        {
+            let why = format!("it had confirmed itself, and {} runs again", after.version);
+            (Stage::WentBack, Some(Event::OtaWentBack), Some(why))
+        }
         // It was switched off before it changed anything.
-        _ if after.version < release.version && install.stage == Stage::Installing => {
+        _ if after.version < release.version && stage == Some(Stage::Installing) => {
             (Stage::Offered, None, None)
         }
         _ => return None,
@@ -230,6 +238,16 @@ mod tests {
         assert_eq!(word(&back, "1.0.0", went, Asking), None, "that was the time before");
         assert_eq!(word(&back, "1.0.0", went, Installing), Some((WentBack, Some(OtaWentBack))));
         assert_eq!(word(&back, "1.0.0", went, WentBack), None, "once");
+        let new = firmware(None, &running("1.1.0", State::Settled), false, 1).unwrap();
+        for stage in [Confirmed, Stage::Declined, Stage::Refused] {
+            assert_eq!(word(&new, "1.0.0", went, stage), Some((WentBack, Some(OtaWentBack))), "{stage:?}");
+        }
+        assert_eq!(word(&new, "1.0.0", State::Settled, Confirmed), Some((WentBack, Some(OtaWentBack))));
+        assert_eq!(word(&new, "1.0.0", State::WentBack([9; 8]), Confirmed), Some((WentBack, Some(OtaWentBack))));
+        assert_eq!(word(&new, "1.2.0", State::Settled, Confirmed), None, "a later one");
+        assert_eq!(word(&new, "0.9.0", State::Trial([9; 8]), Confirmed), None, "another one is on trial");
+        let unknown = ran(Some(&new), &back, &release(), None, 9).unwrap();
+        assert_eq!(unknown.install.stage, WentBack, "it was never offered, and went back all the same");
         let other = State::WentBack([9; 8]);
         assert_eq!(word(&old, "1.0.0", other, Installing), Some((Offered, None)), "another went back before");
         let on_trial = firmware(None, &running("0.9.0", trial), false, 1).unwrap();

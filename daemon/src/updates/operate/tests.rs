@@ -30,6 +30,7 @@ use crate::{
 };
 
 const HALL: PublicKey = PublicKey([1; 32]);
+const ATTIC: PublicKey = PublicKey([2; 32]);
 
 struct Table {
     folder: tempfile::TempDir,
@@ -43,22 +44,30 @@ impl Table {
         let root = folder.path().join("root");
         fs::write(&root, root_file(1).to_bytes(&mut [0; MAX_FILE_BYTES])).unwrap();
         let releases = Releases::open(folder.path(), Some(&root)).unwrap();
-        let hall = Device {
-            key: HALL,
-            seal: SealKey([1; 32]),
-            name: "hall".into(),
-            software: false,
-            login: None,
-            version: VERSION,
-        };
-        device::register(&store, hall).await.unwrap();
         let approvals = Approvals::new(Outbox::new(store), PublicKey([9; 32]), false);
-        let presence = approvals.presence();
-        presence.expect(HALL);
-        presence.note(HALL, true);
-        presence.display(HALL, true);
         let policy = Policy { soak: Duration::ZERO, hours: Hours::all_day(TimeZone::UTC) };
-        Self { folder, updates: Updates::new(releases, policy, approvals, || 1) }
+        let table = Self { folder, updates: Updates::new(releases, policy, approvals, || 1) };
+        table.join(HALL, "hall").await;
+        table
+    }
+
+    /// A companion that is here.
+    async fn join(&self, key: PublicKey, name: &str) {
+        let seal = SealKey(key.0);
+        let device =
+            Device { key, seal, name: name.into(), software: false, login: None, version: VERSION };
+        device::register(self.updates.store(), device).await.unwrap();
+        let presence = self.updates.0.approvals.presence();
+        presence.expect(key);
+        presence.note(key, true);
+        presence.display(key, true);
+    }
+
+    /// What is said of how far a companion is.
+    async fn says_of(&self, name: &str) -> String {
+        let overview = self.updates.overview().await.unwrap();
+        let of = overview.companions.into_iter().find(|one| one.name == name).unwrap();
+        of.update.unwrap().text
     }
 
     async fn add(&self, version: &str) -> Result<Release, AddError> {
@@ -223,4 +232,32 @@ async fn a_companion_whose_image_was_signed_as_a_later_version_is_believed_and_c
     table.add("1.8.0").await.unwrap();
     updates.roll_out(order("1.8.0"), "operator:ann").await.unwrap();
     assert_eq!(table.offer().await.package.manifest.version.to_string(), "1.8.0");
+}
+
+#[tokio::test]
+async fn what_goes_back_after_it_was_confirmed_stops_the_roll_out() {
+    for (offered, says) in [
+        // It said that it runs, and was never offered it: it may lie.
+        (false, State::WentBack(Fixture::new("1.1.0", 5_000).image_id())),
+        (true, State::WentBack(Fixture::new("1.1.0", 5_000).image_id())),
+        (true, State::Settled),
+    ] {
+        let table = Table::new().await;
+        let updates = &table.updates;
+        table.join(ATTIC, "attic").await;
+        let release = table.add("1.1.0").await.unwrap().seq;
+        for key in [HALL, ATTIC] {
+            updates.running(key, running("1.0.0", State::Settled), false).await.unwrap();
+        }
+        updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
+        if offered {
+            updates.offered(HALL, release).await.unwrap();
+            updates.reported(HALL, release, Progress::Installing).await.unwrap();
+        }
+        updates.running(HALL, running("1.1.0", State::Settled), true).await.unwrap();
+        assert_eq!(table.says_of("attic").await, "its turn", "{says:?}");
+        updates.running(HALL, running("1.0.0", says), true).await.unwrap();
+        assert_eq!(table.says_of("attic").await, "stopped: it went wrong on hall", "{says:?}");
+        assert_eq!(table.stage().await, Some(store::Stage::WentBack));
+    }
 }
