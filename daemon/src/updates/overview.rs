@@ -12,7 +12,7 @@ use super::{
     loaded::Loading,
     rollout::{Plan, Turn},
     store::{Firmware, Release},
-    words::{at_it, ended_text, wait_text},
+    words::{at_it, changing_text, ended_text, wait_text},
 };
 use crate::{
     clock::Time,
@@ -201,7 +201,7 @@ impl Updates {
         let (state, text, since) = match turn {
             Turn::Nothing => return None,
             Turn::Has => ("up_to_date", why.map_or_else(|| "runs it".into(), |why| format!("runs a later one: {why}")), None),
-            Turn::Changing => ("installing", "restarts with it, or has not confirmed it yet".into(), since),
+            Turn::Changing => ("installing", changing_text(facts.silent_since(key)), since),
             Turn::Offer => at_it(stage, since),
             Turn::Ended(ended) => {
                 let (state, text) = ended_text(*ended);
@@ -241,6 +241,11 @@ impl Facts {
             }
         }
         newest.into_iter().map(|release| release.seq).collect()
+    }
+
+    fn silent_since(&self, key: PublicKey) -> Option<i64> {
+        let companions = self.devices.iter().filter_map(|(_, companion)| companion.as_ref());
+        companions.filter(|companion| companion.key == key).find_map(|one| one.silent_since(now_ms()))
     }
 
     fn roll_out(&self, plan: &Plan<'_>) -> RollOutView {

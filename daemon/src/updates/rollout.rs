@@ -14,6 +14,11 @@ use gatepost_link::{decision::PublicKey, frame::State};
 use super::store::{Firmware, Install, Release, Rollout, Stage};
 use crate::heartbeat::schedule::Hours;
 
+/// How long nothing may be heard of a companion that restarts with a release, in milliseconds. It starts the image up to three times, three
+/// minutes each, and then what it ran before (`STARTS` and `TRIAL_MS` in `firmware/core`); six minutes more to find its network and its
+/// hub.
+const SILENCE_MS: i64 = (3 * 3 + 6) * 60_000;
+
 /// When roll-outs go on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
@@ -92,6 +97,8 @@ pub enum Wait {
     Paused,
     /// It stopped at the companion of this name.
     Stopped(String),
+    /// It stopped: nothing was heard since then of the companion of this name, which restarted with a release.
+    Silent(String, i64),
     /// The release has expired.
     Expired,
     /// It is outside of the hours, until then.
@@ -169,6 +176,15 @@ fn lacking(companions: &[Companion], one: &Companion, restarting: &[PublicKey], 
 }
 
 impl Companion {
+    /// Since when nothing was heard of it, if it restarted with a release and should have said by now what became of that.
+    pub fn silent_since(&self, now: i64) -> Option<i64> {
+        let restarts = self.install.as_ref().filter(|install| install.stage == Stage::Installing);
+        let on_trial =
+            self.firmware.as_ref().filter(|firmware| matches!(firmware.state, State::Trial(_)));
+        let heard = [restarts.map(|install| install.since), on_trial.map(|firmware| firmware.since)];
+        heard.into_iter().flatten().max().filter(|since| now.saturating_sub(*since) > SILENCE_MS)
+    }
+
     fn is_under_way(&self) -> bool {
         self.install.as_ref().is_some_and(|install| install.stage.is_under_way())
     }
@@ -206,6 +222,11 @@ impl Plan<'_> {
         Turn::Ended(ended)
     }
 
+    /// Whether the companion is meant: all are, if none was named.
+    fn is_for(&self, companion: &Companion) -> bool {
+        self.rollout.to.is_empty() || self.rollout.to.contains(&companion.key)
+    }
+
     /// Whether what a companion said last of the release was said in this roll-out.
     fn is_of_this(&self, companion: &Companion) -> bool {
         companion.install.as_ref().is_some_and(|install| install.since >= self.rollout.at)
@@ -213,7 +234,8 @@ impl Plan<'_> {
 
     /// Whose turn it is on the board: who is at it, or the first of those that could be.
     fn next(&self, companions: &[Companion], turns: &[Turn], on_board: &[usize]) -> Option<usize> {
-        if let Some(at) = on_board.iter().find(|at| turns[**at] == Turn::Changing) {
+        let changing = |at: &&usize| turns[**at] == Turn::Changing && self.is_for(&companions[**at]);
+        if let Some(at) = on_board.iter().find(changing) {
             return Some(*at);
         }
         let order = |at: usize| {
@@ -237,6 +259,11 @@ impl Plan<'_> {
         };
         if let Some(at) = on_board().find(failed) {
             return Some(Wait::Stopped(at.name.clone()));
+        }
+        let silent = on_board().filter(|companion| self.is_for(companion));
+        let silent = silent.filter_map(|companion| Some((companion, companion.silent_since(now)?)));
+        if let Some((companion, since)) = silent.min_by_key(|(_, since)| *since) {
+            return Some(Wait::Silent(companion.name.clone(), since));
         }
         if u64::try_from(now / 1000).unwrap_or(0) >= self.release.expires {
             return Some(Wait::Expired);

@@ -19,6 +19,16 @@ pub(super) fn at_it(stage: Option<Stage>, since: Option<i64>) -> (&'static str, 
     }
 }
 
+/// One that restarts with it, and should have said by now what became of it, if `silent_since` is something.
+pub(super) fn changing_text(silent_since: Option<i64>) -> String {
+    match silent_since {
+        None => "restarts with it, or has not confirmed it yet".into(),
+        Some(since) => {
+            format!("restarts with it, and no word of it since {}: look after it there", to_the_second(since))
+        }
+    }
+}
+
 /// One that does not get it: a word, and a sentence.
 pub(super) fn ended_text(ended: Ended) -> (&'static str, &'static str) {
     match ended {
@@ -36,6 +46,13 @@ pub(super) fn wait_text(wait: &Wait) -> String {
     match wait {
         Wait::Paused => "paused (gatepost ota resume)".into(),
         Wait::Stopped(name) => format!("stopped: it went wrong on {name}"),
+        Wait::Silent(name, since) => {
+            let since = to_the_second(*since);
+            format!(
+                "stopped: no word of {name} since {since}, which restarts with it: look after it there. Without it: gatepost ota roll-out \
+                 VERSION --to the others, or gatepost companion revoke {name}"
+            )
+        }
         Wait::Expired => "the release has expired".into(),
         Wait::Hours(until) => format!("outside [updates] hours until {}", to_the_second(*until)),
         Wait::Behind(name) => format!("waits for {name}"),

@@ -171,6 +171,33 @@ fn it_stops_at_the_first_that_went_back_or_refused_until_somebody_says_so_again(
 }
 
 #[test]
+fn one_that_does_not_come_back_stops_those_that_were_to_follow_and_nobody_else() {
+    let (c1, c2) = (companion(1).away(), companion(2));
+    let minutes = |minutes: i64| NOW - minutes * 60_000;
+    let of = |rollout: &Rollout, first: Companion| {
+        turns_by(rollout, &release(), &[first, c2.clone()], &policy(), 1)[1].clone()
+    };
+    let silent = |since| Turn::Waits(Wait::Silent("c1".into(), since));
+    let mut on_trial = c1.clone().in_state(State::Trial([7; 8]));
+    on_trial.firmware.as_mut().unwrap().since = minutes(16);
+    for first in [c1.clone().at(Stage::Installing, minutes(16)), on_trial.clone()] {
+        assert_eq!(of(&rollout(), first), silent(minutes(16)));
+    }
+    // Three starts of three minutes each, and some time to say what became of it.
+    assert_eq!(of(&rollout(), c1.clone().at(Stage::Installing, minutes(15))), behind("c1"));
+    let heard = on_trial.clone().at(Stage::Installing, minutes(3));
+    assert_eq!(of(&rollout(), heard), behind("c1"), "its last word counts");
+    // A way out: it is not among those that are named. It is no approver meanwhile all the same.
+    let others = Rollout { to: vec![c2.key], now: true, ..rollout() };
+    let (long_ago, just_now) = (c1.clone().at(Stage::Installing, minutes(16)), c1.at(Stage::Installing, NOW));
+    for first in [long_ago, just_now, on_trial] {
+        assert_eq!(of(&others, first.clone()), Turn::Waits(Wait::Quorum(1)));
+        let three = [first, c2.clone(), companion(3)];
+        assert_eq!(turns_by(&others, &release(), &three, &policy(), 1)[1], Turn::Offer);
+    }
+}
+
+#[test]
 fn enough_stay_who_can_be_asked() {
     let of = |companions: &[Companion], quorum| {
         let now = Rollout { now: true, ..rollout() };
