@@ -74,7 +74,15 @@ impl Updates {
             updates.0.releases.write(&release, &file)?;
             Ok::<_, AddError>(release)
         });
-        let release = checked.await.map_err(|_| StoreError::Closed)??;
+        let checked = checked.await.map_err(|_| AddError::from(StoreError::Closed)).flatten();
+        let release = match checked {
+            Ok(release) => release,
+            Err(error) => {
+                // What a full disk has of it helps nobody.
+                self.tidy().await?;
+                return Err(error);
+            }
+        };
         let by = by.to_owned();
         let put = self.store().write(move |tx| {
             if let Some(known) = store::find(tx, &release.board, release.version)?

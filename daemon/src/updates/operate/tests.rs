@@ -261,3 +261,16 @@ async fn what_goes_back_after_it_was_confirmed_stops_the_roll_out() {
         assert_eq!(table.stage().await, Some(store::Stage::WentBack));
     }
 }
+
+#[tokio::test]
+async fn what_the_disk_did_not_take_leaves_nothing_behind() {
+    let table = Table::new().await;
+    let file = Fixture::new("1.1.0", 5_000).file();
+    let name = format!("{}.gpu", to_hex(&gatepost_link::Digest::of(&file).0));
+    fs::create_dir_all(table.folder.path().join("updates").join(&name)).unwrap();
+    let added = table.updates.add(file, "operator:ann").await;
+    assert!(matches!(added, Err(AddError::Disk(..))), "{added:?}");
+    let left = fs::read_dir(table.folder.path().join("updates")).unwrap();
+    let left: Vec<_> = left.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(left, [name], "only what stood in its way");
+}
