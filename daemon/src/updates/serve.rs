@@ -139,7 +139,10 @@ impl Serving {
         };
         let offer = match (&self.offer, offer) {
             (None, None) if self.knows => return None,
-            (Some(known), Some(wanted)) if known.is(&wanted) => return None,
+            (Some(known), Some(wanted)) if known.is(&wanted) => {
+                self.offer = Some(wanted);
+                return None;
+            }
             // A companion goes on with an image that it knows, by the manifest that it knows.
             (Some(known), Some(wanted)) if known.is_signed_anew(&wanted) => None,
             (_, offer) => offer,

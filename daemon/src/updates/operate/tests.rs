@@ -274,3 +274,18 @@ async fn what_the_disk_did_not_take_leaves_nothing_behind() {
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
     assert_eq!(left, [name], "only what stood in its way");
 }
+
+#[tokio::test]
+async fn an_image_that_was_signed_anew_is_offered_as_it_was_signed_last() {
+    let table = Table::new().await;
+    let updates = &table.updates;
+    table.add("1.1.0").await.unwrap();
+    updates.running(HALL, running("1.0.0", State::Settled), false).await.unwrap();
+    updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
+    table.offer().await;
+    let floor = Version::new("1.1.0").unwrap();
+    let anew = Fixture::new("1.1.0", 5_000).with(|manifest| manifest.floor = floor);
+    updates.add(anew.file(), "operator:ann").await.unwrap();
+    assert_eq!(table.offer().await.package.manifest.floor, floor);
+    assert_eq!(updates.overview().await.unwrap().releases[0].floor, "1.1.0");
+}

@@ -99,12 +99,12 @@ pub fn named(db: &Connection, board: &str, image: ImageId) -> Result<Option<Rele
     Ok(db.prepare_cached(&sql)?.query_row(params![board, image], release).optional()?)
 }
 
-/// Stores a release, or that the file of one is kept again; its row.
+/// Stores a release, or what was signed anew of one; its row.
 pub fn put(tx: &Transaction<'_>, new: &Release) -> Result<i64, StoreError> {
     let sql = "INSERT INTO releases (board, version, floor, size, image, file, root, expires, added_at)
                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-               ON CONFLICT (board, version) DO UPDATE SET file = excluded.file, root = excluded.root,
-               expires = excluded.expires, added_at = excluded.added_at, removed_at = NULL
+               ON CONFLICT (board, version) DO UPDATE SET floor = excluded.floor, size = excluded.size,
+               image = excluded.image, file = excluded.file, root = excluded.root, expires = excluded.expires, added_at = excluded.added_at, removed_at = NULL
                RETURNING seq";
     let expires = i64::try_from(new.expires).unwrap_or(i64::MAX);
     let values = params![
