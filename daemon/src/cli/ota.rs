@@ -1,6 +1,9 @@
 //! `gatepost ota`.
 
-use std::{io::Read as _, path::PathBuf};
+use std::{
+    io::Read as _,
+    path::{Path, PathBuf},
+};
 
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -12,6 +15,7 @@ use super::{
 use crate::{
     client::{Client, Place, Request},
     printing::{print_note, print_result},
+    settings::file::open_regular,
     updates::releases::MAX_FILE,
 };
 
@@ -31,7 +35,8 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Roll a release out: one companion first, the next one once it has proved it. It is installed where a person holds Approve.
+    /// Roll a release out: one companion first, the next one once it has proved it. It is installed where a person holds Approve. What
+    /// was paused on its board is over.
     RollOut {
         /// The release's version, such as 1.4.0.
         version: String,
@@ -98,7 +103,12 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             let boards: Vec<&str> = members(&answer, "boards").iter().filter_map(Value::as_str).collect();
             match json {
                 true => print_result!("{answer}")?,
-                false => print_result!("{version} is rolled out to {}", boards.join(", "))?,
+                false => {
+                    print_result!("{version} is rolled out to {}", boards.join(", "))?;
+                    for board in members(&answer, "resumed").iter().filter_map(Value::as_str) {
+                        print_note!("the roll-out for {board} was paused: that is over");
+                    }
+                }
             }
         }
         Command::Pause { json } => rest(&client, "pause", "rest", json).await?,
@@ -128,11 +138,13 @@ async fn rest(client: &Client, call: &str, word: &str, json: bool) -> Result<(),
 }
 
 /// A file that may be a release.
-fn read(path: &PathBuf) -> Result<Vec<u8>, Failed> {
+fn read(path: &Path) -> Result<Vec<u8>, Failed> {
     let failed = |error| Failed::Usage(format!("cannot read {}: {error}", path.display()));
+    // A pipe that nobody writes to would be waited for without an end.
+    let file = open_regular(path).map_err(|error| Failed::Usage(error.to_string()))?;
     let mut bytes = Vec::new();
     let most = MAX_FILE as u64 + 1;
-    std::fs::File::open(path).map_err(failed)?.take(most).read_to_end(&mut bytes).map_err(failed)?;
+    file.take(most).read_to_end(&mut bytes).map_err(failed)?;
     if bytes.len() > MAX_FILE {
         return Err(Failed::Usage(format!("{}: a release has at most {MAX_FILE} bytes", path.display())));
     }
@@ -199,4 +211,19 @@ fn status(answer: &Value) -> String {
     let rows: Vec<Vec<String>> = members(answer, "companions").iter().map(row).collect();
     lines.push(table(&["COMPANION", "FIRMWARE", "UPDATE"], &rows));
     lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pipe_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("release.gpu");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        let said = read(&pipe).unwrap_err().to_string();
+        assert!(said.contains("release.gpu"), "{said}");
+    }
 }

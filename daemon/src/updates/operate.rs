@@ -31,6 +31,15 @@ pub struct Order {
     pub again: bool,
 }
 
+/// A release that is rolled out now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Begun {
+    /// The release.
+    pub release: Release,
+    /// Whether what its board had was paused: that is over.
+    pub ends_pause: bool,
+}
+
 /// Why nothing is rolled out, or nothing changes.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
@@ -126,7 +135,7 @@ impl Updates {
     ///
     /// # Errors
     /// Nothing is.
-    pub async fn roll_out(&self, order: Order, by: &str) -> Result<Vec<Release>, OrderError> {
+    pub async fn roll_out(&self, order: Order, by: &str) -> Result<Vec<Begun>, OrderError> {
         let (by, approvals) = (by.to_owned(), self.0.approvals.clone());
         let rolled_out = self.store().write(move |tx| {
             let facts = Facts::read(tx, &approvals)?;
@@ -145,7 +154,10 @@ impl Updates {
                 }
             }
             let to = facts.named(&order.to, &releases)?;
-            for release in &releases {
+            let mut begun = vec![];
+            for release in releases {
+                let ends_pause =
+                    facts.rollouts.iter().any(|rollout| rollout.board == release.board && rollout.paused);
                 let rollout = Rollout {
                     board: release.board.clone(),
                     release: release.seq,
@@ -159,11 +171,12 @@ impl Updates {
                 store::roll_out(tx, &rollout)?;
                 let detail = json!({
                     "board": release.board, "version": release.version.to_string(), "to": order.to,
-                    "now": order.now, "again": order.again,
+                    "now": order.now, "again": order.again, "ends_pause": ends_pause,
                 });
                 audit::append(tx, &Entry { actor: &by, event: Event::OtaRolledOut, message: None, detail })?;
+                begun.push(Begun { release, ends_pause });
             }
-            Ok(releases)
+            Ok(begun)
         });
         let rolled_out = rolled_out.await?;
         // A file that could not be read may be there again.

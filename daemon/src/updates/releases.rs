@@ -65,7 +65,7 @@ pub enum AddError {
     #[error("it expired at {0}: companions do not take it any more")]
     Expired(String),
     /// There is another of its name.
-    #[error("there is another release {0} for {1}: a version is given once")]
+    #[error("there is another release {0} for {1}: a version is given once; have this one signed as another version")]
     Taken(String, String),
     /// There is no room.
     #[error(

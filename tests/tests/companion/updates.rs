@@ -158,6 +158,7 @@ async fn a_pause_takes_the_offer_back_and_so_does_an_approver_that_is_missing() 
     eventually("the offer is taken back", || Ok((hall.no_updates() == before + 1).then_some(())))?;
     let refused = fixture.cli(&["ota", "pause"])?;
     ensure!(refused.status == 1 && refused.stderr.contains("not paused"), "{refused:?}");
+    ensure!(refused.stderr.contains("gatepost ota status"), "what to do is said in words of the command line: {refused:?}");
     fixture.cli(&["ota", "resume"])?.well()?;
     hall.is_offered(&release, 2)?;
     attic.say(&Up::Display { works: false })?;
@@ -186,7 +187,8 @@ async fn a_question_does_not_outlive_its_session_if_the_offer_does_not() -> Resu
     fixture.cli(&["ota", "pause"])?.well()?;
     let hall = hall.restarts(&fixture, old, State::Settled)?;
     is_told(&hall, "the roll-out rests")?;
-    fixture.cli(&["ota", "roll-out", "1.1.0", "--to", "attic"])?.well()?;
+    let said = fixture.cli(&["ota", "roll-out", "1.1.0", "--to", "attic"])?;
+    ensure!(said.status == 0 && said.stderr.contains("was paused: that is over"), "{said:?}");
     let hall = hall.restarts(&fixture, old, State::Settled)?;
     is_told(&hall, "it is not for this companion any more")?;
     fixture.cli(&["ota", "roll-out", "1.1.0", "--to", "attic", "hall"])?.well()?;

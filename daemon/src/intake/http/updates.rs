@@ -86,6 +86,8 @@ struct Begun {
     version: String,
     /// The boards that get it.
     boards: Vec<String>,
+    /// Those of them whose roll-out was paused: that is over.
+    resumed: Vec<String>,
 }
 
 /// Roll-outs that rest, or go on.
@@ -137,7 +139,7 @@ pub(super) async fn add(State(endpoint): State<Endpoint>, request: Request) -> R
         .await
 }
 
-/// Rolls a release out: one companion first, the others once it has proved it. For the operator.
+/// Rolls a release out: one companion first, the others once it has proved it. What was paused on its boards goes on. For the operator.
 #[utoipa::path(
     post,
     path = "/v1/updates/roll-out",
@@ -158,10 +160,11 @@ pub(super) async fn roll_out(State(endpoint): State<Endpoint>, request: Request)
                 ));
             }
             let order = Order { version, board, to, now, again };
-            let releases =
-                endpoint.0.updates.roll_out(order, &caller.to_string()).await.map_err(not_ordered)?;
-            let boards = releases.into_iter().map(|release| release.board).collect();
-            Ok(Json(Begun { ok: true, version: version.to_string(), boards }).into_response())
+            let begun = endpoint.0.updates.roll_out(order, &caller.to_string()).await.map_err(not_ordered)?;
+            let resumed = begun.iter().filter(|one| one.ends_pause).map(|one| one.release.board.clone());
+            let resumed = resumed.collect();
+            let boards = begun.into_iter().map(|one| one.release.board).collect();
+            Ok(Json(Begun { ok: true, version: version.to_string(), boards, resumed }).into_response())
         })
         .await
 }
@@ -212,7 +215,7 @@ fn not_added(error: AddError) -> Refusal {
     let text = error.to_string();
     match error {
         AddError::NoRoot | AddError::Taken(..) | AddError::Full => {
-            Refusal::new(Code::Conflict, text, "see GET /v1/updates")
+            Refusal::new(Code::Conflict, text, "nothing was stored")
         }
         AddError::TooLong => Refusal::new(Code::TooLarge, text, "send the file of one release"),
         AddError::Package(_) | AddError::Product(_) | AddError::Expired(_) => {
@@ -227,11 +230,12 @@ fn not_ordered(error: OrderError) -> Refusal {
     let text = error.to_string();
     match error {
         OrderError::NoRelease(_) | OrderError::NoCompanion(_) => {
-            Refusal::new(Code::NotFound, text, "see GET /v1/updates")
+            Refusal::new(Code::NotFound, text, "nothing was rolled out")
         }
-        OrderError::Expired(..) | OrderError::OtherBoard(..) | OrderError::Nothing(_) => {
-            Refusal::new(Code::Conflict, text, "see GET /v1/updates")
+        OrderError::Expired(..) | OrderError::OtherBoard(..) => {
+            Refusal::new(Code::Conflict, text, "nothing was rolled out")
         }
+        OrderError::Nothing(_) => Refusal::new(Code::Conflict, text, "gatepost ota status shows what is rolled out"),
         OrderError::Store(error) => message_service::broken(error),
     }
 }

@@ -149,6 +149,11 @@ async fn a_version_is_given_once_and_what_is_not_there_is_not_rolled_out() {
     table.updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
     assert_eq!(table.updates.rest(true, "operator:ann").await.unwrap(), 1);
     assert_eq!(table.updates.rest(false, "operator:ann").await.unwrap(), 1);
+    // Whoever rolls out anew is told that the pause is over.
+    let ends_pause = async || table.updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap()[0].ends_pause;
+    assert!(!ends_pause().await);
+    table.updates.rest(true, "operator:ann").await.unwrap();
+    assert!(ends_pause().await && !ends_pause().await);
 }
 
 #[tokio::test]
