@@ -110,7 +110,9 @@ pub fn ran(
             (Stage::WentBack, Some(Event::OtaWentBack), Some(why))
         }
         // It was switched off before it changed anything.
-        _ if after.version < release.version && stage == Some(Stage::Installing) => {
+        State::Settled | State::WentBack(_)
+            if after.version < release.version && stage == Some(Stage::Installing) =>
+        {
             (Stage::Offered, None, None)
         }
         _ => return None,
