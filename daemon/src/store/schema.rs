@@ -713,6 +713,13 @@ CREATE TABLE installs (
     since INTEGER NOT NULL,
     PRIMARY KEY (device, release)
 ) STRICT;
+","
+-- The roots that came with releases of firmware and were verified: what only an older one vouches for is not taken any more.
+CREATE TABLE update_roots (
+    version INTEGER PRIMARY KEY,
+    file BLOB NOT NULL,
+    at INTEGER NOT NULL
+) STRICT;
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].

@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, MutexGuard, PoisonError, Weak},
 };
 
-use super::{Updates, package::Package, store::Release};
+use super::{Updates, package::Package, roots::Roots, store::Release};
 
 /// A release on its way into memory, where it stays while a session serves it.
 pub(super) enum Loading {
@@ -55,23 +55,35 @@ impl Updates {
     }
 
     fn load(&self, release: &Release) {
-        let loaded = self.0.releases.read(release).map_err(|error| error.to_string()).and_then(|file| {
-            let root = self.0.releases.root().ok_or("this hub has no root any more ([updates] root)")?;
-            Package::verified(file, root, release.seq).map_err(|error| error.to_string())
-        });
-        let loading = match loaded {
-            Ok(package) => Loading::Ready(Arc::new(package)),
-            Err(why) => {
-                let (board, version) = (&release.board, release.version);
-                tracing::error!(board, %version, why, "a release cannot be offered: add it again (gatepost ota add)");
-                Loading::Broken(why)
+        loop {
+            let roots = self.roots();
+            let latest = roots.as_ref().ok().and_then(latest_of);
+            let known = roots.map_err(|error| error.to_string());
+            let loaded = known.and_then(|known| self.0.releases.load(release, known.as_ref()));
+            let loading = match loaded {
+                Ok(package) => Loading::Ready(Arc::new(package)),
+                Err(why) => {
+                    let (board, version) = (&release.board, release.version);
+                    tracing::error!(board, %version, why, "a release cannot be offered: add it again (gatepost ota add)");
+                    Loading::Broken(why)
+                }
+            };
+            let mut packages = self.packages();
+            // A root that came meanwhile may have replaced the one that signed it.
+            if self.roots().ok().as_ref().and_then(latest_of) == latest {
+                packages.insert(release.seq, loading);
+                break;
             }
-        };
-        self.packages().insert(release.seq, loading);
+        }
         self.0.changed.notify_one();
     }
 
     pub(super) fn packages(&self) -> MutexGuard<'_, HashMap<i64, Loading>> {
         self.0.packages.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The version of the root by which releases are taken.
+fn latest_of(roots: &Option<Roots>) -> Option<u32> {
+    roots.as_ref().map(|roots| roots.latest().version())
 }

@@ -4,7 +4,7 @@
 //! What the hub decides is who gets it, and when ([`rollout`]); that a person presses for it at the companion, the companion sees to.
 //! Another hub's companions are that hub's.
 //!
-//! - [`releases`]: their files; [`package`]: one in memory, and `loaded`: which of them are;
+//! - [`roots`]: who may sign them; [`releases`]: their files; [`package`]: one in memory, and `loaded`: which of them are;
 //! - [`rollout`]: who gets one, and when: pure, read it first;
 //! - [`progress`]: what a companion's words change: pure; [`serve`]: what its session is sent next: pure;
 //! - `facts`: what is decided by; [`operate`]: what people do; [`overview`]: what they see;
@@ -20,6 +20,7 @@ pub mod package;
 pub mod progress;
 pub mod releases;
 pub mod rollout;
+pub mod roots;
 pub mod serve;
 pub mod store;
 #[cfg(test)]
@@ -45,6 +46,7 @@ use self::{
     progress::{Change, Nonsense},
     releases::Releases,
     rollout::{Companion, Plan, Policy, Turn},
+    roots::Roots,
     serve::{Gets, Offer},
     store::{Firmware, Install, Release, Stage},
 };
@@ -109,6 +111,12 @@ impl Updates {
 
     fn store(&self) -> &Store {
         self.0.approvals.outbox().store()
+    }
+
+    /// Whose releases are taken now; [`None`] if the hub takes none.
+    fn roots(&self) -> Result<Option<Roots>, StoreError> {
+        let seen = self.store().look(store::roots)?;
+        Ok(self.0.releases.roots(seen))
     }
 
     /// Waits until who gets what may be different.

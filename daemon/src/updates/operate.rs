@@ -71,7 +71,7 @@ impl From<rusqlite::Error> for OrderError {
 
 impl Updates {
     /// Adds a release: verifies its file, and keeps it. Of more than [`MAX_RELEASES`], the oldest that is not rolled out goes. One that
-    /// was added before is added again, which mends a file that was lost.
+    /// was added before is added again, which mends a file that was lost. Roots in it are kept.
     ///
     /// # Errors
     /// It is not taken.
@@ -79,13 +79,14 @@ impl Updates {
         let _one = self.0.adding.lock().await;
         let updates = self.clone();
         let checked = tokio::task::spawn_blocking(move || {
-            let release = updates.0.releases.verified(&file, now_ms())?;
+            let known = updates.roots()?;
+            let (release, roots) = updates.0.releases.verified(&file, known.as_ref(), now_ms())?;
             updates.0.releases.write(&release, &file)?;
-            Ok::<_, AddError>(release)
+            Ok::<_, AddError>((release, roots))
         });
         let checked = checked.await.map_err(|_| AddError::from(StoreError::Closed)).flatten();
-        let release = match checked {
-            Ok(release) => release,
+        let (release, roots) = match checked {
+            Ok(checked) => checked,
             Err(error) => {
                 // What a full disk has of it helps nobody.
                 self.tidy().await?;
@@ -93,6 +94,7 @@ impl Updates {
             }
         };
         let by = by.to_owned();
+        let has_roots = !roots.is_empty();
         let put = self.store().write(move |tx| {
             if let Some(known) = store::find(tx, &release.board, release.version)?
                 && known.image != release.image
@@ -100,6 +102,9 @@ impl Updates {
                 return Err(AddError::Taken(release.version.to_string(), release.board));
             }
             let release = Release { seq: store::put(tx, &release)?, ..release };
+            for root in &roots {
+                store::put_root(tx, root)?;
+            }
             let (kept, rolled_out) = (store::releases(tx)?, store::rollouts(tx)?);
             if kept.len() > MAX_RELEASES {
                 let goes = |one: &&Release| {
@@ -118,7 +123,8 @@ impl Updates {
         let put = put.await;
         self.tidy().await?;
         let release = put?;
-        self.packages().remove(&release.seq);
+        // What an older root signed is not offered any more.
+        self.packages().retain(|seq, _| !has_roots && *seq != release.seq);
         self.0.changed.notify_one();
         Ok(release)
     }

@@ -25,7 +25,7 @@ const SOON_S: u64 = 30 * 24 * 3_600;
 /// Releases, what is rolled out, and how far the companions are.
 #[derive(Debug, Serialize, ToSchema)]
 pub struct Overview {
-    /// The version of the root whose releases this hub takes; nothing if it has none and takes no release.
+    /// The version of the root whose releases this hub takes, the latest that came with one; nothing if it has none and takes no release.
     pub root: Option<u32>,
     /// The releases that are kept, newest first by board.
     pub releases: Vec<ReleaseView>,
@@ -165,9 +165,10 @@ impl Updates {
             })
             .collect();
         let roll_outs = facts.plans().iter().map(|plan| facts.roll_out(plan)).collect();
-        let warnings = facts.warnings(&releases, self.0.releases.root().is_some());
+        let roots = self.roots()?;
+        let warnings = facts.warnings(&releases, roots.is_some());
         let companions = facts.devices.iter().filter_map(|(device, _)| views.get(&device.key).cloned());
-        let root = self.0.releases.root().map(|root| root.version());
+        let root = roots.map(|roots| roots.latest().version());
         Ok(Overview { root, releases, roll_outs, companions: companions.collect(), warnings })
     }
 
@@ -200,7 +201,11 @@ impl Updates {
         let why = install.and_then(|install| install.why.clone());
         let (state, text, since) = match turn {
             Turn::Nothing => return None,
-            Turn::Has => ("up_to_date", why.map_or_else(|| "runs it".into(), |why| format!("runs a later one: {why}")), None),
+            Turn::Has => (
+                "up_to_date",
+                why.map_or_else(|| "runs it".into(), |why| format!("runs a later one: {why}")),
+                None,
+            ),
             Turn::Changing => ("installing", changing_text(facts.silent_since(key)), since),
             Turn::Offer => at_it(stage, since),
             Turn::Ended(ended) => {

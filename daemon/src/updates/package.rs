@@ -6,10 +6,12 @@ use gatepost_link::{
     frame::Part,
     update::{
         ImageId, Manifest, image_id,
-        package::{Package as Layout, PackageError},
-        root::{MAX_FILE_BYTES, Root, RootFile},
+        package::Package as Layout,
+        root::{MAX_FILE_BYTES, RootFile},
     },
 };
+
+use super::roots::{Roots, RootsError};
 
 /// A release whose signatures hold.
 #[derive(Debug)]
@@ -28,14 +30,17 @@ pub struct Package {
 }
 
 impl Package {
-    /// Reads a file that must be signed by what follows from this root. `release`: its row.
+    /// Reads a file that these roots must vouch for. `release`: its row.
     ///
     /// # Errors
-    /// It is not a release, or not one that this root vouches for.
-    pub fn verified(file: Vec<u8>, known: &Root, release: i64) -> Result<Self, PackageError> {
+    /// It is not a release, or not one that they vouch for.
+    pub fn verified(file: Vec<u8>, known: &Roots, release: i64) -> Result<Self, RootsError> {
         let layout = Layout::read(&file)?;
-        let (root, verified) = layout.verified(known)?;
-        let roots = layout.roots().map(|root| (root.unverified().version(), to_bytes(&root))).collect();
+        let judged = known.judge(&layout)?;
+        let (root, manifest) = (judged.root.version(), *judged.verified.manifest());
+        // What is not in the file, the hub may have from another one.
+        let roots = layout.roots().chain(known.files()[1..].iter().cloned());
+        let roots = roots.map(|root| (root.unverified().version(), to_bytes(&root))).collect();
         let (signed, list, image) = (layout.signed().len(), layout.list().len(), layout.image().len());
         // The image ends the file, and the list and the manifest stand before it.
         let end = file.len();
@@ -44,11 +49,10 @@ impl Package {
             end - image - list..end - image,
             end - image - list - signed..end - image - list,
         );
-        let (root, manifest) = (root.version(), *verified.manifest());
         Ok(Self { release, root, manifest, roots, signed, list, image, file })
     }
 
-    /// The file of the root of this version, if it came with the release.
+    /// The file of the root of this version, if it came with the release or the hub knows it.
     pub fn root_file(&self, version: u32) -> Option<&[u8]> {
         let (_, bytes) = self.roots.iter().find(|(of, _)| *of == version)?;
         Some(bytes)

@@ -96,9 +96,14 @@ pub fn ran(
             (Stage::Confirmed, Some(Event::OtaConfirmed), None)
         }
         // Its trial is over, and still it is not what was signed.
-        State::Settled if after.version != release.version && let Some(tried) = tried => {
+        State::Settled
+            if after.version != release.version
+                && let Some(tried) = tried =>
+        {
             let why = match tried.version == after.version {
-                true => format!("it was signed as {}, and says that it is {}", release.version, after.version),
+                true => {
+                    format!("it was signed as {}, and says that it is {}", release.version, after.version)
+                }
                 false => format!("it was on trial, and {} runs again", after.version),
             };
             (Stage::WentBack, Some(Event::OtaWentBack), Some(why))
@@ -245,7 +250,10 @@ mod tests {
             assert_eq!(word(&new, "1.0.0", went, stage), Some((WentBack, Some(OtaWentBack))), "{stage:?}");
         }
         assert_eq!(word(&new, "1.0.0", State::Settled, Confirmed), Some((WentBack, Some(OtaWentBack))));
-        assert_eq!(word(&new, "1.0.0", State::WentBack([9; 8]), Confirmed), Some((WentBack, Some(OtaWentBack))));
+        assert_eq!(
+            word(&new, "1.0.0", State::WentBack([9; 8]), Confirmed),
+            Some((WentBack, Some(OtaWentBack)))
+        );
         assert_eq!(word(&new, "1.2.0", State::Settled, Confirmed), None, "a later one");
         assert_eq!(word(&new, "0.9.0", State::Trial([9; 8]), Confirmed), None, "another one is on trial");
         let unknown = ran(Some(&new), &back, &release(), None, 9).unwrap();

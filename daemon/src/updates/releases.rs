@@ -13,13 +13,17 @@ use std::{
 use gatepost_link::{
     Digest,
     update::{
-        package::{Package as Layout, PackageError},
+        package::Package as Layout,
         root::{MAX_FILE_BYTES, Root, RootFile},
         rule::PRODUCT,
     },
 };
 
-use super::store::Release;
+use super::{
+    package::Package,
+    roots::{Roots, RootsError},
+    store::Release,
+};
 use crate::{
     random::to_hex,
     store::{now_ms, private_file},
@@ -57,7 +61,7 @@ pub enum AddError {
     TooLong,
     /// It is none, or not one of those that are trusted.
     #[error("{0}")]
-    Package(#[from] PackageError),
+    Roots(#[from] RootsError),
     /// It is for something else.
     #[error("it is for {0}, and not for companions")]
     Product(String),
@@ -65,7 +69,9 @@ pub enum AddError {
     #[error("it expired at {0}: companions do not take it any more")]
     Expired(String),
     /// There is another of its name.
-    #[error("there is another release {0} for {1}: a version is given once; have this one signed as another version")]
+    #[error(
+        "there is another release {0} for {1}: a version is given once; have this one signed as another version"
+    )]
     Taken(String, String),
     /// There is no room.
     #[error(
@@ -84,7 +90,7 @@ pub enum AddError {
 #[derive(Debug)]
 pub struct Releases {
     directory: PathBuf,
-    root: Option<Root>,
+    root: Option<RootFile>,
 }
 
 impl Releases {
@@ -95,27 +101,38 @@ impl Releases {
     pub fn open(data_dir: &Path, root: Option<&Path>) -> Result<Self, RootError> {
         let root = match root {
             Some(path) => Some(read_root(path)?),
-            None => RootFile::from_bytes(EMBEDDED).and_then(|file| file.signed_by_itself().cloned()),
+            None => RootFile::from_bytes(EMBEDDED).filter(|file| file.signed_by_itself().is_some()),
         };
         Ok(Self { directory: data_dir.join("updates"), root })
     }
 
-    /// Whose releases are taken.
+    /// The root of the configuration, or the one that was compiled in.
     pub fn root(&self) -> Option<&Root> {
-        self.root.as_ref()
+        self.root.as_ref().map(RootFile::unverified)
     }
 
-    /// What a file is, if it is signed by whom the hub trusts. It takes as long as hashing the file twice.
+    /// Whose releases are taken, after these roots came with others; [`None`] if the hub takes none.
+    pub fn roots(&self, seen: Vec<RootFile>) -> Option<Roots> {
+        Some(Roots::new(self.root.clone()?, seen))
+    }
+
+    /// What a file is, if it is signed by whom the hub trusts, and the roots in it that are new. It takes as long as hashing the file
+    /// four times.
     ///
     /// # Errors
     /// It is not taken.
-    pub fn verified(&self, file: &[u8], now: i64) -> Result<Release, AddError> {
-        let known = self.root.as_ref().ok_or(AddError::NoRoot)?;
+    pub fn verified(
+        &self,
+        file: &[u8],
+        known: Option<&Roots>,
+        now: i64,
+    ) -> Result<(Release, Vec<RootFile>), AddError> {
+        let known = known.ok_or(AddError::NoRoot)?;
         if file.len() > MAX_FILE {
             return Err(AddError::TooLong);
         }
-        let (root, verified) = Layout::read(file)?.verified(known)?;
-        let manifest = verified.manifest();
+        let judged = known.judge(&Layout::read(file).map_err(RootsError::from)?)?;
+        let (root, manifest) = (judged.root, judged.verified.manifest());
         if manifest.product != PRODUCT {
             return Err(AddError::Product(manifest.product.to_string()));
         }
@@ -127,7 +144,7 @@ impl Releases {
         if seconds >= expires {
             return Err(AddError::Expired(super::utc(expires)));
         }
-        Ok(Release {
+        let release = Release {
             seq: 0,
             board: manifest.board.to_string(),
             version: manifest.version,
@@ -138,7 +155,8 @@ impl Releases {
             root: root.version(),
             expires,
             added_at: now_ms(),
-        })
+        };
+        Ok((release, judged.new))
     }
 
     /// Writes a file that was verified.
@@ -151,11 +169,21 @@ impl Releases {
         private_file::write(&self.path(&release.file), file).map_err(failed)
     }
 
+    /// A release in memory, verified once more by what is known now.
+    ///
+    /// # Errors
+    /// Why it cannot be offered.
+    pub fn load(&self, release: &Release, known: Option<&Roots>) -> Result<Package, String> {
+        let file = self.read(release).map_err(|error| error.to_string())?;
+        let known = known.ok_or("this hub has no root any more ([updates] root)")?;
+        Package::verified(file, known, release.seq).map_err(|error| error.to_string())
+    }
+
     /// The bytes of a release's file.
     ///
     /// # Errors
     /// The disk's, or somebody changed it.
-    pub fn read(&self, release: &Release) -> io::Result<Vec<u8>> {
+    fn read(&self, release: &Release) -> io::Result<Vec<u8>> {
         let path = self.path(&release.file);
         if fs::metadata(&path)?.len() > MAX_FILE as u64 {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the file is longer than a release"));
@@ -187,14 +215,14 @@ impl Releases {
 }
 
 /// The root in a file, signed by its own keys.
-fn read_root(path: &Path) -> Result<Root, RootError> {
+fn read_root(path: &Path) -> Result<RootFile, RootError> {
     let failed = |error| RootError::Read(path.to_owned(), error);
     let none = || RootError::NoRoot(path.to_owned());
     if fs::metadata(path).map_err(failed)?.len() > MAX_FILE_BYTES as u64 {
         return Err(none());
     }
     let file = RootFile::from_bytes(&fs::read(path).map_err(failed)?).ok_or_else(none)?;
-    file.signed_by_itself().cloned().ok_or_else(none)
+    if file.signed_by_itself().is_some() { Ok(file) } else { Err(none()) }
 }
 
 #[cfg(test)]
@@ -210,6 +238,12 @@ mod tests {
 
     const NOW: i64 = 1_790_000_000_000;
 
+    /// What a file is for a hub that has seen no root but its own.
+    fn verified(releases: &Releases, file: &[u8]) -> Result<Release, AddError> {
+        let known = releases.roots(vec![]);
+        releases.verified(file, known.as_ref(), NOW).map(|(release, _)| release)
+    }
+
     fn releases(folder: &Path) -> Releases {
         let file = folder.join("root");
         fs::write(&file, root_file(1).to_bytes(&mut [0; MAX_FILE_BYTES])).unwrap();
@@ -221,10 +255,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let releases = releases(folder.path());
         let fixture = || Fixture::new("1.1.0", 10_000);
-        let release = releases.verified(&fixture().file(), NOW).unwrap();
+        let release = verified(&releases, &fixture().file()).unwrap();
         assert_eq!((release.board.as_str(), release.version.to_string()), ("esp32c3", "1.1.0".into()));
-        assert_eq!(releases.verified(&fixture().with_roots(3).file(), NOW).unwrap().root, 3);
-        let said = |file: &[u8]| releases.verified(file, NOW).unwrap_err().to_string();
+        assert_eq!(verified(&releases, &fixture().with_roots(3).file()).unwrap().root, 3);
+        let said = |file: &[u8]| verified(&releases, file).unwrap_err().to_string();
         let foreign = fixture().signed_by(9);
         assert_eq!(said(&foreign), "it is not signed by the keys that are trusted");
         assert_eq!(said(b"ELF"), "this is not a release of firmware, or it is damaged");
@@ -239,7 +273,7 @@ mod tests {
     fn a_hub_without_a_root_says_what_to_do() {
         let folder = tempfile::tempdir().unwrap();
         let without = Releases { directory: folder.path().into(), root: None };
-        let said = without.verified(&Fixture::new("1.1.0", 10).file(), NOW).unwrap_err().to_string();
+        let said = verified(&without, &Fixture::new("1.1.0", 10).file()).unwrap_err().to_string();
         assert!(said.contains("set [updates] root"), "{said}");
         let file = folder.path().join("root");
         assert!(matches!(Releases::open(folder.path(), Some(&file)), Err(RootError::Read(..))));
@@ -254,7 +288,7 @@ mod tests {
         let (one, two) = (Fixture::new("1.1.0", 10_000).file(), Fixture::new("1.2.0", 9_000).file());
         let stored: Vec<Release> = [&one, &two]
             .map(|file| {
-                let release = releases.verified(file, NOW).unwrap();
+                let release = verified(&releases, file).unwrap();
                 releases.write(&release, file).unwrap();
                 release
             })

@@ -179,8 +179,7 @@ impl Companion {
     /// Since when nothing was heard of it, if it restarted with a release and should have said by now what became of that.
     pub fn silent_since(&self, now: i64) -> Option<i64> {
         let restarts = self.install.as_ref().filter(|install| install.stage == Stage::Installing);
-        let on_trial =
-            self.firmware.as_ref().filter(|firmware| matches!(firmware.state, State::Trial(_)));
+        let on_trial = self.firmware.as_ref().filter(|firmware| matches!(firmware.state, State::Trial(_)));
         let heard = [restarts.map(|install| install.since), on_trial.map(|firmware| firmware.since)];
         heard.into_iter().flatten().max().filter(|since| now.saturating_sub(*since) > SILENCE_MS)
     }

@@ -131,7 +131,9 @@ impl Serving {
         let offer = match gets {
             Gets::Nothing => None,
             // What it has been offered stays, and what it knows from before, until the release is there.
-            Gets::Soon(release) if self.offer.as_ref().is_none_or(|known| known.package.release == release) => {
+            Gets::Soon(release)
+                if self.offer.as_ref().is_none_or(|known| known.package.release == release) =>
+            {
                 return None;
             }
             Gets::Soon(_) => None,
@@ -301,10 +303,7 @@ mod tests {
         let again = Offer { again: true, ..offer(&fixture) };
         assert!(matches!(serving.follow(Gets::This(again)), Some(Say::Manifest { again: true, .. })));
         serving.running(1);
-        assert!(
-            matches!(serving.follow(this(&fixture)), Some(Say::Manifest { .. })),
-            "it may be lost"
-        );
+        assert!(matches!(serving.follow(this(&fixture)), Some(Say::Manifest { .. })), "it may be lost");
     }
 
     #[test]
@@ -329,7 +328,11 @@ mod tests {
         let fixture = Fixture::new("1.1.0", 10_000);
         let mut serving = serving(&fixture);
         let anew = Fixture::new("1.1.0", 10_000).with(|manifest| manifest.expires += 1);
-        assert_eq!(serving.follow(this(&anew)), Some(Say::NoUpdate), "what it has by the old manifest is void");
+        assert_eq!(
+            serving.follow(this(&anew)),
+            Some(Say::NoUpdate),
+            "what it has by the old manifest is void"
+        );
         let signed = anew.package(1).signed().to_vec();
         assert_eq!(serving.follow(this(&anew)), Some(Say::Manifest { signed, again: false }));
         assert_eq!(serving.follow(this(&anew)), None);

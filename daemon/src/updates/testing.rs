@@ -13,7 +13,7 @@ use gatepost_link::{
     },
 };
 
-use super::package::Package;
+use super::{package::Package, roots::Roots};
 
 /// A release for `esp32c3`, and the roots before it.
 pub(crate) struct Fixture {
@@ -31,7 +31,7 @@ fn sign(seed: u8, bytes: &[u8]) -> SignatureBytes {
 }
 
 /// The root of this version: one key signs roots, whose seed is the version, and one signs releases.
-pub(crate) fn root(version: u32) -> Root {
+fn root(version: u32) -> Root {
     let seed = u8::try_from(version).unwrap();
     let role = |seed: u8| PublicKey(key(seed).verifying_key().to_bytes());
     Root::new(version, 0, Role::new(1, &[role(seed)]).unwrap(), Role::new(1, &[role(100 + seed)]).unwrap())
@@ -98,7 +98,7 @@ impl Fixture {
 
     /// The same, read; `release`: its row.
     pub(crate) fn package(&self, release: i64) -> Package {
-        Package::verified(self.file(), &root(1), release).unwrap()
+        Package::verified(self.file(), &Roots::new(root_file(1), []), release).unwrap()
     }
 
     pub(crate) fn root_files(&self) -> Vec<Vec<u8>> {

@@ -158,7 +158,10 @@ async fn a_pause_takes_the_offer_back_and_so_does_an_approver_that_is_missing() 
     eventually("the offer is taken back", || Ok((hall.no_updates() == before + 1).then_some(())))?;
     let refused = fixture.cli(&["ota", "pause"])?;
     ensure!(refused.status == 1 && refused.stderr.contains("not paused"), "{refused:?}");
-    ensure!(refused.stderr.contains("gatepost ota status"), "what to do is said in words of the command line: {refused:?}");
+    ensure!(
+        refused.stderr.contains("gatepost ota status"),
+        "what to do is said in words of the command line: {refused:?}"
+    );
     fixture.cli(&["ota", "resume"])?.well()?;
     hall.is_offered(&release, 2)?;
     attic.say(&Up::Display { works: false })?;

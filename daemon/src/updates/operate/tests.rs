@@ -54,8 +54,7 @@ impl Table {
     /// A companion that is here.
     async fn join(&self, key: PublicKey, name: &str) {
         let seal = SealKey(key.0);
-        let device =
-            Device { key, seal, name: name.into(), software: false, login: None, version: VERSION };
+        let device = Device { key, seal, name: name.into(), software: false, login: None, version: VERSION };
         device::register(self.updates.store(), device).await.unwrap();
         let presence = self.updates.0.approvals.presence();
         presence.expect(key);
@@ -150,7 +149,8 @@ async fn a_version_is_given_once_and_what_is_not_there_is_not_rolled_out() {
     assert_eq!(table.updates.rest(true, "operator:ann").await.unwrap(), 1);
     assert_eq!(table.updates.rest(false, "operator:ann").await.unwrap(), 1);
     // Whoever rolls out anew is told that the pause is over.
-    let ends_pause = async || table.updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap()[0].ends_pause;
+    let ends_pause =
+        async || table.updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap()[0].ends_pause;
     assert!(!ends_pause().await);
     table.updates.rest(true, "operator:ann").await.unwrap();
     assert!(ends_pause().await && !ends_pause().await);
@@ -293,4 +293,39 @@ async fn an_image_that_was_signed_anew_is_offered_as_it_was_signed_last() {
     updates.add(anew.file(), "operator:ann").await.unwrap();
     assert_eq!(table.offer().await.package.manifest.floor, floor);
     assert_eq!(updates.overview().await.unwrap().releases[0].floor, "1.1.0");
+}
+
+#[tokio::test]
+async fn a_root_that_came_with_a_release_voids_what_only_the_one_before_it_signed() {
+    let table = Table::new().await;
+    let updates = &table.updates;
+    table.add("1.1.0").await.unwrap();
+    updates.running(HALL, running("1.0.0", State::Settled), false).await.unwrap();
+    updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
+    table.offer().await;
+    let by_two = |version| Fixture::new(version, 5_000).with_roots(2).file();
+    updates.add(by_two("1.2.0"), "operator:ann").await.unwrap();
+    // It was in memory, and is not offered any more.
+    let told = async {
+        loop {
+            let gets = updates.offers().await.unwrap().remove(&HALL);
+            assert!(matches!(gets, None | Some(Gets::Soon(_))), "{gets:?}");
+            let overview = updates.overview().await.unwrap();
+            if let Some(warning) = overview.warnings.into_iter().next() {
+                return (warning, overview.root);
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    let (warning, root) = tokio::time::timeout(Duration::from_secs(60), told).await.expect("it is read");
+    assert!(warning.contains("root 2 has replaced that"), "{warning}");
+    assert_eq!(root, Some(2));
+    let refused = table.add("1.3.0").await.unwrap_err().to_string();
+    assert!(refused.starts_with("it is signed by keys of root 1, and root 2 has replaced that"), "{refused}");
+    // Signed by the keys of the new one without that itself, companions get it from what the hub has kept.
+    let without = Fixture::new("1.4.0", 5_000).signed_by(102);
+    updates.add(without, "operator:ann").await.unwrap();
+    updates.roll_out(order("1.4.0"), "operator:ann").await.unwrap();
+    let package = table.offer().await.package;
+    assert_eq!((package.root, package.root_file(2).is_some()), (2, true));
 }

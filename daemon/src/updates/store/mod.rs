@@ -1,4 +1,4 @@
-//! The rows: which releases there are, and which of them is rolled out; what companions make of them is in [`companions`].
+//! The rows: which releases and roots there are, and what is rolled out; what companions make of them is in [`companions`].
 //!
 //! Progress in bytes is not among them: it changes every few seconds, and means nothing after a restart.
 
@@ -6,7 +6,10 @@ pub mod companions;
 
 use gatepost_link::{
     decision::PublicKey,
-    update::{ImageId, Version},
+    update::{
+        ImageId, Version,
+        root::{MAX_FILE_BYTES, RootFile},
+    },
 };
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params, types::FromSqlError};
 
@@ -163,6 +166,23 @@ pub fn rest(tx: &Transaction<'_>, paused: bool) -> Result<usize, StoreError> {
     let at = paused.then(now_ms);
     let sql = "UPDATE rollouts SET paused_at = ?1 WHERE (paused_at IS NULL) = (?1 IS NOT NULL)";
     Ok(tx.execute(sql, [at])?)
+}
+
+/// The roots that came with releases and were verified, in their order.
+pub fn roots(db: &Connection) -> Result<Vec<RootFile>, StoreError> {
+    let mut rows = db.prepare_cached("SELECT file FROM update_roots ORDER BY version")?;
+    let files = rows.query_map([], |row| row.get::<_, Vec<u8>>(0))?;
+    let files: Vec<_> = files.collect::<Result<_, _>>()?;
+    // One that somebody tampered with follows no other.
+    Ok(files.iter().filter_map(|file| RootFile::from_bytes(file)).collect())
+}
+
+/// Keeps a root that was verified.
+pub fn put_root(tx: &Transaction<'_>, file: &RootFile) -> Result<(), StoreError> {
+    let mut buffer = [0; MAX_FILE_BYTES];
+    let values = params![file.unverified().version(), file.to_bytes(&mut buffer), now_ms()];
+    tx.execute("INSERT OR REPLACE INTO update_roots (version, file, at) VALUES (?, ?, ?)", values)?;
+    Ok(())
 }
 
 fn release(row: &Row<'_>) -> rusqlite::Result<Release> {
