@@ -1,9 +1,8 @@
 SUMMARY = "A hub in a box"
-DESCRIPTION = "One service on a root that nobody writes to. /etc is an overlay on the data partition, and so is the hub's \
-data. On a Raspberry Pi there are two slots for updates."
+DESCRIPTION = "One service on a root that nobody writes to, with its data apart. A Raspberry Pi has two slots for updates."
 LICENSE = "MIT"
 
-inherit features_check gatepost-keys image extrausers
+inherit features_check gatepost_keys image extrausers
 
 REQUIRED_DISTRO_FEATURES = "systemd usrmerge"
 
@@ -26,6 +25,7 @@ OVERLAYFS_ETC_DEVICE:rpi = "/dev/mmcblk0p4"
 OVERLAYFS_ETC_DEVICE:qemuarm64 = "/dev/vda2"
 OVERLAYFS_ETC_CREATE_MOUNT_DIRS = "0"
 ROOTFS_POSTPROCESS_COMMAND += "gatepost_data_folder"
+gatepost_data_folder[doc] = "Makes the mount point of the data partition"
 gatepost_data_folder() {
     install -d -m 0755 ${IMAGE_ROOTFS}${OVERLAYFS_ETC_MOUNT_POINT}
 }
@@ -35,6 +35,7 @@ WIC_CREATE_EXTRA_ARGS = "--no-fstab-update"
 # What block-hash-index compares are blocks of 4 KB.
 # https://rauc.readthedocs.io/en/latest/advanced.html#block-based-adaptive-update-block-hash-index
 IMAGE_ROOTFS_ALIGNMENT = "4"
+# nooelint: oelint.vars.specific - the override is the type of the image
 EXTRA_IMAGECMD:ext4 = "-b 4096 -i 4096"
 
 # A hash of root's password, as `openssl passwd -6` prints it, with a backslash before each $. Without one nobody can log in.

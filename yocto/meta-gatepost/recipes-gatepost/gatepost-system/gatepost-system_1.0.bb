@@ -4,6 +4,7 @@ HOMEPAGE = "https://github.com/gatepost/gatepost"
 BUGTRACKER = "https://github.com/gatepost/gatepost/issues"
 SECTION = "base"
 LICENSE = "MIT"
+# nooelint: oelint.var.licenseremotefile - all its files are of this layer
 LIC_FILES_CHKSUM = "file://${COMMON_LICENSE_DIR}/MIT;md5=0835ade698e0bcf8506ecda2f7b4f302"
 CVE_PRODUCT = ""
 

@@ -1,6 +1,5 @@
 SUMMARY = "Hub that lets an AI agent's messages out, or asks a person first"
-DESCRIPTION = "Queues what an agent wants to send, checks it against allowlists, asks for approval on a companion, \
-sends it over the channels of chat platforms and mail, and keeps an audit in a hash chain."
+DESCRIPTION = "Queues messages, checks them against allowlists, asks for approval on a companion, sends them, keeps an audit."
 HOMEPAGE = "https://github.com/gatepost/gatepost"
 BUGTRACKER = "https://github.com/gatepost/gatepost/issues"
 SECTION = "net"
@@ -41,8 +40,7 @@ do_install() {
 USERADD_PACKAGES = "${PN}"
 # Numbers of their own: what lies on the data partition belongs to the same user in every image.
 GROUPADD_PARAM:${PN} = "--system --gid 700 gatepost"
-USERADD_PARAM:${PN} = "--system --uid 700 --gid gatepost --home-dir ${localstatedir}/lib/gatepost --no-create-home \
---shell ${base_sbindir}/nologin gatepost"
+USERADD_PARAM:${PN} = "--system --uid 700 --gid gatepost --home-dir ${localstatedir}/lib/gatepost --no-create-home --shell ${base_sbindir}/nologin gatepost"
 
 SYSTEMD_SERVICE:${PN} = "gatepost.service"
 

@@ -1,9 +1,10 @@
+# nooelint: oelint.file.underscores,oelint.var.mandatoryvar.SRC_URI - no source, and the version is the distribution's
 SUMMARY = "An update of gatepost-image, signed"
 DESCRIPTION = "A RAUC bundle with the root of gatepost-image, for the slot that is not running."
 HOMEPAGE = "https://github.com/gatepost/gatepost"
 LICENSE = "MIT"
 
-inherit bundle gatepost-keys
+inherit bundle gatepost_keys
 
 RAUC_BUNDLE_COMPATIBLE = "gatepost-${MACHINE}"
 RAUC_BUNDLE_VERSION = "${DISTRO_VERSION}"
