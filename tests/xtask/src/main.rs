@@ -7,6 +7,7 @@ mod hub;
 mod new_channel;
 mod tests;
 mod toolchain;
+mod yocto;
 
 use std::{
     path::{Path, PathBuf},
@@ -60,6 +61,8 @@ enum Chore {
     },
     /// Make a Debian package of the hub, with the service's files, man pages and completions.
     Deb(deb::Wanted),
+    /// Compare the Yocto layer with the repository, and with the release's source archive.
+    YoctoCheck(yocto::Wanted),
 }
 
 fn main() -> Result<()> {
@@ -78,6 +81,7 @@ fn main() -> Result<()> {
         Chore::Test(wanted) => tests::run(&wanted),
         Chore::Hub { machine } => hub::build(machine).map(|_| ()),
         Chore::Deb(wanted) => deb::make(&wanted).map(|_| ()),
+        Chore::YoctoCheck(wanted) => yocto::check(&root(), &wanted),
     }
 }
 
