@@ -67,7 +67,7 @@ pub(crate) fn guides() -> Result<Vec<Document>> {
 
 /// The same, and the other documents, of which the links are checked.
 pub(crate) fn all() -> Result<Vec<Document>> {
-    let others = ["SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "firmware/README.md"];
+    let others = ["SECURITY.md", "CONTRIBUTING.md", "CHANGELOG.md", "firmware/README.md", "yocto/README.md"];
     let others: Result<Vec<_>> = others.into_iter().map(|path| Document::read(path.into())).collect();
     Ok([guides()?, others?].concat())
 }
@@ -87,7 +87,7 @@ pub(crate) fn find(folder: &Path, fits: &dyn Fn(&Path) -> bool, into: &mut Vec<P
 }
 
 impl Document {
-    fn read(path: PathBuf) -> Result<Self> {
+    pub(crate) fn read(path: PathBuf) -> Result<Self> {
         let text = fs::read_to_string(root().join(&path)).with_context(|| path.display().to_string())?;
         Self::parse(path, &text)
     }

@@ -8,6 +8,7 @@ mod configuration;
 mod documents;
 mod recipes;
 mod session;
+mod yocto;
 
 use std::{
     collections::BTreeSet,

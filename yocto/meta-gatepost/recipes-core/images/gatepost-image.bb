@@ -41,7 +41,7 @@ EXTRA_IMAGECMD:ext4 = "-b 4096 -i 4096"
 # A hash of root's password, as `openssl passwd -6` prints it, with a backslash before each $. Without one nobody can log in.
 # https://docs.yoctoproject.org/ref-manual/classes.html#extrausers
 GATEPOST_ROOT_HASH ?= ""
-EXTRA_USERS_PARAMS = "${@"usermod -p '${GATEPOST_ROOT_HASH}' root;" if d.getVar('GATEPOST_ROOT_HASH') else ''}"
+EXTRA_USERS_PARAMS = "${@"usermod -p '%s' root;" % d.getVar('GATEPOST_ROOT_HASH') if d.getVar('GATEPOST_ROOT_HASH') else ''}"
 
 # runqemu loads the kernel, and the disk has partitions.
 QB_FSINFO:qemuarm64 = "wic:no-kernel-in-fs"
