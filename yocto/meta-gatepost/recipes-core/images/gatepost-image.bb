@@ -12,6 +12,7 @@ IMAGE_INSTALL = "\
     gatepost \
     gatepost-system \
     packagegroup-core-boot \
+    systemd-conf \
     ${@bb.utils.contains('DISTRO_FEATURES', 'rauc', '${GATEPOST_UPDATES}', '', d)} \
 "
 # A slot has its own kernel. libubootenv-bin has fw_setenv, u-boot-default-env its configuration.
