@@ -34,7 +34,7 @@ gatepost_data_folder() {
 # A card's slot and a bundle have the same files: wic writes no fstab of its own.
 WIC_CREATE_EXTRA_ARGS = "--no-fstab-update"
 # What block-hash-index compares are blocks of 4 KB.
-# https://rauc.readthedocs.io/en/latest/advanced.html#block-based-adaptive-update-block-hash-index
+# https://rauc.readthedocs.io/en/latest/advanced.html
 IMAGE_ROOTFS_ALIGNMENT = "4"
 # nooelint: oelint.vars.specific - the override is the type of the image
 EXTRA_IMAGECMD:ext4 = "-b 4096 -i 4096"
