@@ -13,6 +13,7 @@ use std::{
 use gatepost_link::{
     Digest,
     update::{
+        image,
         package::Package as Layout,
         root::{MAX_FILE_BYTES, Root, RootFile},
         rule::PRODUCT,
@@ -65,6 +66,11 @@ pub enum AddError {
     /// It is for something else.
     #[error("it is for {0}, and not for companions")]
     Product(String),
+    /// Companions that look refuse it, and those that do not would run another version than the hub believes.
+    #[error(
+        "it was signed as version {0}, and its image says that it is {1}: sign it anew with the version of the image"
+    )]
+    OtherVersion(String, String),
     /// No companion would take it.
     #[error("it expired at {0}: companions do not take it any more")]
     Expired(String),
@@ -131,10 +137,17 @@ impl Releases {
         if file.len() > MAX_FILE {
             return Err(AddError::TooLong);
         }
-        let judged = known.judge(&Layout::read(file).map_err(RootsError::from)?)?;
+        let layout = Layout::read(file).map_err(RootsError::from)?;
+        let judged = known.judge(&layout)?;
         let (root, manifest) = (judged.root, judged.verified.manifest());
         if manifest.product != PRODUCT {
             return Err(AddError::Product(manifest.product.to_string()));
+        }
+        match image::version(layout.image()) {
+            Some(says) if says != manifest.version => {
+                return Err(AddError::OtherVersion(manifest.version.to_string(), says.to_string()));
+            }
+            _ => {}
         }
         let seconds = u64::try_from(now / 1000).unwrap_or(0);
         let expires = match root.expires() {
@@ -229,7 +242,10 @@ fn read_root(path: &Path) -> Result<RootFile, RootError> {
 mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
-    use gatepost_link::update::Label;
+    use gatepost_link::update::{
+        Label,
+        image::{FLAT_MAGIC, FLAT_VERSION_AT},
+    };
 
     use super::{
         super::testing::{Fixture, root_file},
@@ -265,6 +281,15 @@ mod tests {
         assert!(said(&vec![0; MAX_FILE + 1]).contains("4194304 bytes"));
         let other = fixture().with(|manifest| manifest.product = Label::new("toaster").unwrap());
         assert_eq!(said(&other.file()), "it is for toaster, and not for companions");
+        let another = |image: &mut [u8]| {
+            image[..FLAT_MAGIC.len()].copy_from_slice(&FLAT_MAGIC);
+            image[FLAT_VERSION_AT..FLAT_VERSION_AT + 6].copy_from_slice(&[1, 0, 0, 0, 9, 0]);
+        };
+        let says = said(&fixture().with_image(another).file());
+        assert!(
+            says.starts_with("it was signed as version 1.1.0, and its image says that it is 1.0.9"),
+            "{says}"
+        );
         let old = fixture().with(|manifest| manifest.expires = 1_700_000_000);
         assert!(said(&old.file()).starts_with("it expired at 2023-11-14"));
     }

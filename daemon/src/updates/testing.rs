@@ -74,6 +74,14 @@ impl Fixture {
         self
     }
 
+    /// The same with another image of as many bytes.
+    pub(crate) fn with_image(mut self, change: impl FnOnce(&mut [u8])) -> Self {
+        change(&mut self.image);
+        self.manifest.image = Digest::of(&self.image);
+        self.manifest.blocks = Digest::of(&list(&self.image));
+        self
+    }
+
     /// The same signed by the root of this version, with those from the second on.
     pub(crate) fn with_roots(self, last: u32) -> Self {
         Self { roots: (2..=last).map(root_file).collect(), ..self }

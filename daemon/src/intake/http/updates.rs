@@ -218,7 +218,7 @@ fn not_added(error: AddError) -> Refusal {
             Refusal::new(Code::Conflict, text, "nothing was stored")
         }
         AddError::TooLong => Refusal::new(Code::TooLarge, text, "send the file of one release"),
-        AddError::Roots(_) | AddError::Product(_) | AddError::Expired(_) => {
+        AddError::Roots(_) | AddError::Product(_) | AddError::OtherVersion(..) | AddError::Expired(_) => {
             Refusal::input(text, "nothing was stored; get the release from those who sign it")
         }
         AddError::Disk(..) => Refusal::new(Code::ExecutionFailed, text, "look after the hub's disk"),
