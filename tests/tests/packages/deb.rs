@@ -4,64 +4,25 @@
 
 use std::{
     fs,
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, Command, Stdio},
-    sync::LazyLock,
 };
 
-use anyhow::{Context as _, Result, anyhow, ensure};
-use gatepost_tests::{
-    hub::program::program,
-    peers::{chore, debian::Debian},
-};
-use tempfile::TempDir;
+use anyhow::{Context as _, Result, ensure};
+use gatepost_tests::peers::debian::Debian;
 
-#[cfg(target_arch = "x86_64")]
-const ARCHITECTURE: &str = "amd64";
-#[cfg(target_arch = "aarch64")]
-const ARCHITECTURE: &str = "arm64";
+use super::made::{Packages, packaged};
+
 /// The worst that `systemd-analyze security` may say, of 10.
 const MAX_EXPOSURE: f64 = 1.5;
 /// How many messages are handed in while the package is upgraded.
 const MESSAGES: usize = 40;
 
-/// The packages of two versions, in a folder.
-struct Packages {
-    folder: TempDir,
-    old: PathBuf,
-    new: PathBuf,
-}
-
-static PACKAGES: LazyLock<Result<Packages, String>> =
-    LazyLock::new(|| Packages::make().map_err(|error| format!("{error:#}")));
-
-impl Packages {
-    fn get() -> Result<&'static Self> {
-        PACKAGES.as_ref().map_err(|error| anyhow!("{error}"))
-    }
-
-    fn make() -> Result<Self> {
-        let folder = tempfile::tempdir()?;
-        let bare = folder.path().join("gatepost");
-        let stripped = Command::new("strip").arg("-o").args([&bare, program()?]).status()?;
-        ensure!(stripped.success(), "strip: {stripped}");
-        let package = |version: &str| packaged(&bare, version, folder.path());
-        let (old, new) = (package("0.1.0")?, package("0.2.0")?);
-        Ok(Self { old, new, folder })
-    }
-}
-
-fn packaged(program: &Path, version: &str, into: &Path) -> Result<PathBuf> {
-    let text = |path: &Path| path.to_str().map(str::to_owned).context("UTF-8");
-    let (program, into) = (text(program)?, text(into)?);
-    chore(&["deb", ARCHITECTURE, "--program", &program, "--version", version, "--into", &into])
-}
-
 #[test]
 fn the_same_tree_makes_the_same_bytes_and_lintian_finds_nothing_in_them() -> Result<()> {
     let packages = Packages::get()?;
     let again = tempfile::tempdir()?;
-    let second = packaged(&packages.folder.path().join("gatepost"), "0.1.0", again.path())?;
+    let second = packaged(packages.program(), "0.1.0", again.path())?;
     ensure!(fs::read(&packages.old)? == fs::read(second)?, "two packages of one tree differ");
     let found = Command::new("lintian").arg("--pedantic").arg(&packages.old).output()?;
     let said = String::from_utf8_lossy(&found.stdout);

@@ -63,6 +63,9 @@ pub(crate) enum Architecture {
 }
 
 impl Architecture {
+    /// All of them.
+    pub(crate) const ALL: [Self; 2] = [Self::Amd64, Self::Arm64];
+
     fn name(self) -> &'static str {
         match self {
             Self::Amd64 => "amd64",
@@ -76,6 +79,12 @@ impl Architecture {
             Self::Arm64 => hub::Machine::Aarch64,
         }
     }
+}
+
+/// Makes the package of a release.
+pub(crate) fn build(architecture: Architecture, version: &str, into: &Path) -> Result<PathBuf> {
+    let version = Some(version.to_owned());
+    make(&Wanted { architecture, program: None, version, into: Some(into.to_owned()) })
 }
 
 /// The files of the package, in a folder.
@@ -115,7 +124,7 @@ pub(crate) fn make(wanted: &Wanted) -> Result<PathBuf> {
 }
 
 /// The time that all files have: seconds since 1970.
-fn epoch() -> Result<String> {
+pub(crate) fn epoch() -> Result<String> {
     match env::var("SOURCE_DATE_EPOCH") {
         Ok(epoch) => Ok(epoch),
         Err(_) => said(Command::new("git").args(["log", "-1", "--format=%ct"]).current_dir(root())),
@@ -123,7 +132,7 @@ fn epoch() -> Result<String> {
 }
 
 /// What a program prints, if it ends well.
-fn said(command: &mut Command) -> Result<String> {
+pub(crate) fn said(command: &mut Command) -> Result<String> {
     let output =
         command.stderr(Stdio::inherit()).output().with_context(|| format!("cannot run {command:?}"))?;
     ensure!(output.status.success(), "{command:?}: {}", output.status);
@@ -226,7 +235,7 @@ impl Tree {
 }
 
 /// All files in a folder, with their sizes.
-fn list(root: &Path, beneath: &Path, found: &mut Vec<(PathBuf, u64)>) -> Result<()> {
+pub(crate) fn list(root: &Path, beneath: &Path, found: &mut Vec<(PathBuf, u64)>) -> Result<()> {
     for entry in fs::read_dir(root.join(beneath))? {
         let entry = entry?;
         let path = beneath.join(entry.file_name());

@@ -43,7 +43,7 @@ pub(crate) enum Board {
 }
 
 impl Board {
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::QemuVirt => "qemu-virt",
             Self::Esp32c3 => "esp32c3",

@@ -1,10 +1,12 @@
 //! Chores of this repository: `cargo xtask --help`.
 
+mod apt;
 mod deb;
 mod firmware;
 mod fuzz;
 mod hub;
 mod new_channel;
+mod release;
 mod tests;
 mod toolchain;
 mod yocto;
@@ -61,6 +63,13 @@ enum Chore {
     },
     /// Make a Debian package of the hub, with the service's files, man pages and completions.
     Deb(deb::Wanted),
+    /// Make a repository for apt of the Debian packages in a folder. `Release` is to be signed elsewhere.
+    Apt {
+        /// The folder.
+        folder: PathBuf,
+    },
+    /// Make everything that a release consists of, up to where keys are needed; and check what was signed.
+    Release(release::Wanted),
     /// Compare the Yocto layer with the repository, and with the release's source archive.
     YoctoCheck(yocto::Wanted),
 }
@@ -81,6 +90,8 @@ fn main() -> Result<()> {
         Chore::Test(wanted) => tests::run(&wanted),
         Chore::Hub { machine } => hub::build(machine).map(|_| ()),
         Chore::Deb(wanted) => deb::make(&wanted).map(|_| ()),
+        Chore::Apt { folder } => apt::index(&root().join(folder)),
+        Chore::Release(wanted) => release::release(&wanted),
         Chore::YoctoCheck(wanted) => yocto::check(&root(), &wanted),
     }
 }

@@ -1,0 +1,95 @@
+//! A repository of Debian packages in one folder, as apt reads it without more structure
+//! (<https://wiki.debian.org/DebianRepository/Format#Flat_Repository_Format>).
+//!
+//! Nothing is signed here: whoever has the key makes `InRelease` of `Release`, elsewhere.
+
+use std::{fmt::Write as _, fs, path::Path, process::Command};
+
+use anyhow::{Context as _, Result, ensure};
+use sha2::{Digest as _, Sha256};
+
+use super::deb::{epoch, said};
+
+/// A file as `Release` lists it.
+struct Listed {
+    name: &'static str,
+    bytes: Vec<u8>,
+}
+
+/// Writes `Packages`, `Packages.gz` and `Release` of the packages in a folder.
+pub(crate) fn index(folder: &Path) -> Result<()> {
+    let mut packages: Vec<_> = fs::read_dir(folder)
+        .with_context(|| folder.display().to_string())?
+        .map(|entry| Ok(entry?.path()))
+        .collect::<Result<_>>()?;
+    packages.retain(|path| path.extension().is_some_and(|end| end == "deb"));
+    packages.sort();
+    ensure!(!packages.is_empty(), "{}: there is no package", folder.display());
+    let mut list = String::new();
+    let mut architectures = Vec::new();
+    for package in &packages {
+        let fields = said(Command::new("dpkg-deb").arg("--field").arg(package))?;
+        let architecture = field(&fields, "Architecture").context("a package has an architecture")?;
+        if !architectures.contains(&architecture) {
+            architectures.push(architecture);
+        }
+        let name = package.file_name().and_then(|name| name.to_str()).context("UTF-8")?;
+        list += &stanza(&fields, name, &fs::read(package)?)?;
+    }
+    fs::write(folder.join("Packages"), &list)?;
+    let compressed = Command::new("gzip").args(["-9nc", "Packages"]).current_dir(folder).output()?;
+    ensure!(compressed.status.success(), "gzip: {}", compressed.status);
+    fs::write(folder.join("Packages.gz"), &compressed.stdout)?;
+    let listed = [
+        Listed { name: "Packages", bytes: list.into_bytes() },
+        Listed { name: "Packages.gz", bytes: compressed.stdout },
+    ];
+    let date =
+        said(Command::new("date").args(["-u", "-R", "-d", &format!("@{}", epoch()?)]).env("LC_ALL", "C"))?;
+    fs::write(folder.join("Release"), release(&architectures.join(" "), &date, &listed)?)?;
+    println!("{}: {} packages; sign Release as InRelease", folder.display(), packages.len());
+    println!("{}", folder.display());
+    Ok(())
+}
+
+fn field(fields: &str, name: &str) -> Option<String> {
+    let value = fields.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+    value.map(str::to_owned)
+}
+
+/// What `Packages` says of a package: its own fields, and which bytes it is.
+fn stanza(fields: &str, name: &str, bytes: &[u8]) -> Result<String> {
+    let mut text = fields.trim_end().to_owned();
+    write!(text, "\nFilename: ./{name}\nSize: {}\nSHA256: {:x}\n\n", bytes.len(), Sha256::digest(bytes))?;
+    Ok(text)
+}
+
+fn release(architectures: &str, date: &str, listed: &[Listed]) -> Result<String> {
+    let mut text = format!(
+        "Origin: Gatepost\nLabel: Gatepost\nSuite: stable\nArchitectures: {architectures}\nDate: {}\nSHA256:\n",
+        // apt wants the zone by its name.
+        date.replace("+0000", "UTC")
+    );
+    for Listed { name, bytes } in listed {
+        writeln!(text, " {:x} {} {name}", Sha256::digest(bytes), bytes.len())?;
+    }
+    Ok(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_is_listed_with_its_bytes_and_the_list_with_its_own() {
+        let stanza =
+            stanza("Package: gatepost\nArchitecture: arm64\n", "gatepost_1_arm64.deb", b"abc").unwrap();
+        let hash = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        assert!(stanza.ends_with(&format!("Filename: ./gatepost_1_arm64.deb\nSize: 3\nSHA256: {hash}\n\n")));
+        assert_eq!(field(&stanza, "Architecture").as_deref(), Some("arm64"));
+        let listed = [Listed { name: "Packages", bytes: b"abc".to_vec() }];
+        let release = release("arm64", "Thu, 26 Nov 2026 06:00:00 +0000", &listed).unwrap();
+        assert!(release.contains("Date: Thu, 26 Nov 2026 06:00:00 UTC\n"));
+        assert!(release.ends_with(&format!("SHA256:\n {hash} 3 Packages\n")));
+    }
+}
