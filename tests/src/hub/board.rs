@@ -10,7 +10,7 @@ use gatepost::approval::device::Device;
 use gatepost_companion::{Button, CardView, Geometry, Keys, Screen, View, pages};
 use gatepost_link::{RequestId, decision::PublicKey, document::Document, envelope::VERSION};
 
-use super::{Client, TestHub, eventually, inside};
+use super::{Client, TestHub, eventually, inside, updating::within_long};
 use crate::peers::{
     Cable, Man,
     qemu::{Qemu, flash::Flash, picture::Picture},
@@ -153,18 +153,18 @@ impl Board {
     /// It did not become so.
     pub fn view(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let qemu = self.qemu()?;
-        let mut last = String::new();
-        eventually(what, || {
-            // Whole lines only: the last one may be on its way.
-            last = qemu
-                .log()
-                .split_inclusive('\n')
-                .filter_map(|line| line.strip_suffix('\n')?.split_once("screen: "))
-                .next_back()
-                .map_or_else(String::new, |(_, view)| view.trim_end().to_owned());
-            Ok(wanted(&last).then(|| last.clone()))
-        })
-        .with_context(|| format!("the board said:\n{}", qemu.log()))
+        eventually(what, || Ok(Some(last_view(qemu)).filter(|view| wanted(view))))
+            .with_context(|| format!("the board said:\n{}", qemu.log()))
+    }
+
+    /// The same of what takes long while several boards share the processor.
+    ///
+    /// # Errors
+    /// It did not become so.
+    pub fn view_after_long(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
+        let qemu = self.qemu()?;
+        within_long(what, || Ok(Some(last_view(qemu)).filter(|view| wanted(view))))
+            .with_context(|| format!("the board said:\n{}", qemu.log()))
     }
 
     /// Waits for a card that can be decided; returns the number of its pages.
@@ -222,6 +222,15 @@ impl Board {
         self.view("the denial is taken", |view| view.starts_with("Done") && view.contains("Deny"))?;
         Ok(())
     }
+}
+
+/// The last view that a board named. Whole lines only: the last one may be on its way.
+fn last_view(qemu: &Qemu) -> String {
+    qemu.log()
+        .split_inclusive('\n')
+        .filter_map(|line| line.strip_suffix('\n')?.split_once("screen: "))
+        .next_back()
+        .map_or_else(String::new, |(_, view)| view.trim_end().to_owned())
 }
 
 /// Checks that these pictures are the pages of a document, every pixel between head and foot, and returns the pages'

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use gatepost_build::development;
 use gatepost_companion::slots::flat::Flaw;
 use gatepost_tests::{
-    hub::{Client, TestHub, board::Board, client::text, engineer, eventually},
+    hub::{Client, TestHub, board::Board, client::text, engineer, updating::within_long},
     peers::qemu::firmware::{Firmware, Made, release_after_built},
     release::Release,
 };
@@ -34,7 +34,7 @@ fn installed(hub: &TestHub, board: &mut Board, release: &Release) -> Result<()> 
     hub.cli(&["ota", "add", file.to_str().context("a path")?])?.well()?;
     let version = release.version().to_string();
     hub.cli(&["ota", "roll-out", &version, "--now"])?.well()?;
-    board.view("it asks", |view| view.starts_with("Question") && view.contains("armed: true"))?;
+    board.view_after_long("it asks", |view| view.starts_with("Question") && view.contains("armed: true"))?;
     let status = hub.cli(&["ota", "status"])?.well()?;
     ensure!(status.contains("asks on its screen since"), "{status}");
     board.qemu()?.hold()?;
@@ -46,7 +46,7 @@ fn installed(hub: &TestHub, board: &mut Board, release: &Release) -> Result<()> 
 fn update(hub: &TestHub, state: &str) -> Result<Value> {
     let operator = hub.operator()?;
     let all = || operator.get("/v1/updates")?.taken();
-    let seen = eventually(&format!("the update is {state}"), || {
+    let seen = within_long(&format!("the update is {state}"), || {
         let all = all()?;
         let board = all["companions"].as_array().context("a list")?.iter().find(|one| one["name"] == "shelf");
         Ok(board.filter(|board| board["update"]["state"] == state).cloned())
@@ -56,7 +56,7 @@ fn update(hub: &TestHub, state: &str) -> Result<Value> {
 
 /// A card comes to the board, and the approval of what stands on it is taken.
 fn still_approves(agent: &Client, board: &mut Board) -> Result<()> {
-    board.view("it is in a session", |view| view == "Idle")?;
+    board.view_after_long("it is in a session", |view| view == "Idle")?;
     let held = agent.send(&json!({"to": "local:team", "message": "And now?"}))?;
     ensure!(held["state"] == "held", "{held}");
     board.approve()?;
