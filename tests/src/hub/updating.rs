@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// How long a step of an update may take while several boards share the processor.
-pub const LONG: Duration = Duration::from_secs(150);
+pub const LONG: Duration = Duration::from_secs(240);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// Looks until there is something to see, for at most [`LONG`].
