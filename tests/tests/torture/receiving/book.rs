@@ -10,7 +10,7 @@ use gatepost_tests::{
     hub::{Client, client::text, database},
     torture::book::told_unknown,
 };
-use rusqlite::OptionalExtension as _;
+use rusqlite::{Connection, OptionalExtension as _};
 
 use super::{
     super::programs::answer,
@@ -34,11 +34,20 @@ pub(super) fn position(data_dir: &Path, channel: &str) -> Result<Option<String>>
     Ok(database::open(data_dir)?.query_row(sql, [channel], |row| row.get(0)).optional()?)
 }
 
-/// How many turns wait for an agent.
-pub(super) fn waiting(data_dir: &Path) -> Result<usize> {
-    let sql = "SELECT count(*) FROM turns WHERE state = 'waiting'";
-    let waiting: u32 = database::open(data_dir)?.query_row(sql, [], |row| row.get(0))?;
-    Ok(waiting as usize)
+/// How many turns wait for an agent, and how many of those are of the session that has most.
+pub(super) fn waiting(data_dir: &Path) -> Result<(usize, usize)> {
+    let sql = "SELECT coalesce(sum(n), 0), coalesce(max(n), 0) FROM
+               (SELECT count(*) AS n FROM turns WHERE state = 'waiting' GROUP BY session)";
+    let (all, most): (u32, u32) =
+        database::open(data_dir)?.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok((all as usize, most as usize))
+}
+
+/// How many messages were received.
+pub(super) fn received(data_dir: &Path) -> Result<usize> {
+    let sql = "SELECT count(*) FROM inbound WHERE kind = 'message'";
+    let received: u32 = database::open(data_dir)?.query_row(sql, [], |row| row.get(0))?;
+    Ok(received as usize)
 }
 
 /// The messages that were received, by the last word of each, and how often each is there.
@@ -129,11 +138,32 @@ fn each_is_in_one_turn(data_dir: &Path, messages: usize) -> Result<()> {
         Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?, row.get::<_, Option<String>>(2)?))
     })? {
         let (text, turns, state) = row?;
-        ensure!(turns == 1, "{text:?} is in {turns} turns that ended: {state:?}");
+        ensure!(turns == 1, "{text:?} is in {turns} turns that ended: {state:?}; {}", about(&db, &text)?);
         count += 1;
     }
     ensure!(count == messages, "{count} messages, {messages} were written");
     Ok(())
+}
+
+/// All that the database has of a received message, for who looks for what went wrong.
+fn about(db: &Connection, text: &str) -> Result<String> {
+    let mut told = String::new();
+    for sql in [
+        "SELECT * FROM inbound WHERE text = ?",
+        "SELECT turn_items.* FROM turn_items JOIN inbound ON inbound.seq = inbound WHERE text = ?",
+        "SELECT turns.* FROM turns JOIN turn_items ON turn = turns.seq JOIN inbound ON inbound.seq = inbound WHERE text = ?",
+    ] {
+        let mut rows = db.prepare(sql)?;
+        let names: Vec<String> = rows.column_names().map(str::to_owned).collect();
+        let mut rows = rows.query([text])?;
+        while let Some(row) = rows.next()? {
+            for (at, name) in names.iter().enumerate() {
+                told += &format!("{name}={:?} ", row.get_ref(at)?);
+            }
+            told.push('\n');
+        }
+    }
+    Ok(told)
 }
 
 /// A turn.

@@ -26,6 +26,11 @@ pub(super) const PEOPLE: usize = 8;
 pub(super) const LINES: usize = 3;
 /// So many turns may wait before people wait too: beyond 20 of one session a hub takes no more, and says so.
 const PATIENCE: usize = 5 * PEOPLE;
+/// And so many of one session: its turns wait one for the other, however fast the others go on.
+const OF_SESSION: usize = 10;
+/// So many messages may be at the server that the hub has not received: after some short lives it receives them in one go, and each
+/// person's session takes no more than 20 turns.
+const AHEAD: usize = 10 * PEOPLE;
 /// The longest life of the hub between two kills, in milliseconds: to start, log in and read takes a debug build a third of it.
 const LONGEST_LIFE: u64 = 1_200;
 
@@ -101,7 +106,9 @@ pub(super) fn in_the_midst_of_what_people_write<H: House>(house: &H) -> Result<(
     let waits = |number: usize| -> Result<bool> {
         // A share ahead, so that there is always something to receive.
         let share = (killed.load(Ordering::SeqCst) + 1).saturating_mul(messages) / kills.max(1);
-        Ok(number > share || book::waiting(&data_dir)? > PATIENCE)
+        let received = book::received(&data_dir)?;
+        let (waiting, of_one) = book::waiting(&data_dir)?;
+        Ok(number > share || number > received + AHEAD || waiting > PATIENCE || of_one > OF_SESSION)
     };
     thread::scope(|scope| -> Result<()> {
         let writer = scope.spawn(|| write_all(house, messages, &waits, &written, &over));
