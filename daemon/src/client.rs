@@ -188,13 +188,11 @@ impl Place {
             Err(error) if error.is_connect() => return Err(ClientError::Nobody(base)),
             Err(error) => return Err(ClientError::Broken(base, error)),
         };
-        match answer.error_for_status_ref().err() {
-            None => Ok(()),
-            Some(_) => {
-                let why = answer.text().await.map_err(|error| ClientError::Broken(base, error))?;
-                Err(ClientError::NotReady(why.trim().to_owned()))
-            }
+        if answer.status().is_success() {
+            return Ok(());
         }
+        let why = answer.text().await.map_err(|error| ClientError::Broken(base, error))?;
+        Err(ClientError::NotReady(why.trim().to_owned()))
     }
 
     /// Refuses to work on a data directory that no hub uses while a hub answers: it would not see what is done there.

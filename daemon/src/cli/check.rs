@@ -48,7 +48,8 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         accounts.iter().count()
     );
     print_note!("voice: {}", voice(&config).map_err(placed)?.describe());
-    if let Some(root) = check_updates(&config).map_err(placed)?.root() {
+    let (releases, _) = check_updates(&config).map_err(placed)?;
+    if let Some(root) = releases.root() {
         print_note!("firmware: companions get what version {} of the root vouches for", root.version());
     }
     for (name, folder) in

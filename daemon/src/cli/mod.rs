@@ -254,13 +254,10 @@ pub fn main() -> ExitCode {
 
 async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
     let Arguments { config, hub, command } = arguments;
-    if let Command::Init(arguments) = command {
-        return init::run(config, &arguments);
-    }
-    let place = Place { config: paths::file(config), hub };
+    let place = Place { config: paths::file(config.clone()), hub };
     match command {
         Command::Demo(arguments) => Ok(demo::run(arguments).await?),
-        Command::Init(_) => unreachable!("it is done"),
+        Command::Init(arguments) => init::run(config, &arguments),
         Command::Health(arguments) => health::run(&place, &arguments).await,
         Command::Check(arguments) => check::run(&place.config, &arguments).await,
         Command::Channels(arguments) => channels::run(arguments),

@@ -23,8 +23,10 @@ use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::{
     cause::found,
-    settings::file::{FileError, read},
-    settings::secret::{SecretError, SecretSource},
+    settings::{
+        file::{FileError, read},
+        secret::{SecretError, SecretSource},
+    },
 };
 
 /// Certificates in a file, at most: a chain, or the authorities of one owner.

@@ -73,6 +73,13 @@ impl Table {
         self.updates.add(Fixture::new(version, 5_000).file(), "operator:ann").await
     }
 
+    /// Rolls a release out to a companion that runs an older one, and waits until it is offered.
+    async fn is_offered(&self, version: &str) {
+        self.updates.running(HALL, running("1.0.0", State::Settled), false).await.unwrap();
+        self.updates.roll_out(order(version), "operator:ann").await.unwrap();
+        self.offer().await;
+    }
+
     async fn kept(&self) -> Vec<String> {
         let kept = self.updates.store().read(store::releases).await.unwrap();
         kept.into_iter().map(|release| release.version.to_string()).collect()
@@ -285,9 +292,7 @@ async fn an_image_that_was_signed_anew_is_offered_as_it_was_signed_last() {
     let table = Table::new().await;
     let updates = &table.updates;
     table.add("1.1.0").await.unwrap();
-    updates.running(HALL, running("1.0.0", State::Settled), false).await.unwrap();
-    updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
-    table.offer().await;
+    table.is_offered("1.1.0").await;
     let floor = Version::new("1.1.0").unwrap();
     let anew = Fixture::new("1.1.0", 5_000).with(|manifest| manifest.floor = floor);
     updates.add(anew.file(), "operator:ann").await.unwrap();
@@ -300,9 +305,7 @@ async fn a_root_that_came_with_a_release_voids_what_only_the_one_before_it_signe
     let table = Table::new().await;
     let updates = &table.updates;
     table.add("1.1.0").await.unwrap();
-    updates.running(HALL, running("1.0.0", State::Settled), false).await.unwrap();
-    updates.roll_out(order("1.1.0"), "operator:ann").await.unwrap();
-    table.offer().await;
+    table.is_offered("1.1.0").await;
     let by_two = |version| Fixture::new(version, 5_000).with_roots(2).file();
     updates.add(by_two("1.2.0"), "operator:ann").await.unwrap();
     // It was in memory, and is not offered any more.
