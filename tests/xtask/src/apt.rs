@@ -8,7 +8,7 @@ use std::{fmt::Write as _, fs, path::Path, process::Command};
 use anyhow::{Context as _, Result, ensure};
 use sha2::{Digest as _, Sha256};
 
-use super::deb::{epoch, said};
+use super::deb::{compress, date, epoch, said};
 
 /// A file as `Release` lists it.
 struct Listed {
@@ -37,15 +37,12 @@ pub(crate) fn index(folder: &Path) -> Result<()> {
         list += &stanza(&fields, name, &fs::read(package)?)?;
     }
     fs::write(folder.join("Packages"), &list)?;
-    let compressed = Command::new("gzip").args(["-9nc", "Packages"]).current_dir(folder).output()?;
-    ensure!(compressed.status.success(), "gzip: {}", compressed.status);
-    fs::write(folder.join("Packages.gz"), &compressed.stdout)?;
+    compress(&folder.join("Packages"), &["--keep", "--force"])?;
     let listed = [
         Listed { name: "Packages", bytes: list.into_bytes() },
-        Listed { name: "Packages.gz", bytes: compressed.stdout },
+        Listed { name: "Packages.gz", bytes: fs::read(folder.join("Packages.gz"))? },
     ];
-    let date =
-        said(Command::new("date").args(["-u", "-R", "-d", &format!("@{}", epoch()?)]).env("LC_ALL", "C"))?;
+    let date = date(&epoch()?, "-R")?;
     fs::write(folder.join("Release"), release(&architectures.join(" "), &date, &listed)?)?;
     println!("{}: {} packages; sign Release as InRelease", folder.display(), packages.len());
     println!("{}", folder.display());

@@ -5,7 +5,6 @@
 
 use std::{
     env, fs,
-    io::Write as _,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
     process::{Command, Stdio},
@@ -14,19 +13,20 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
 
-use super::{cargo, hub, root};
+use super::{VERSION, cargo, hub, root, run};
 
 /// What the package stands on: glibc packs relocations since 2.36 (`daemon/build.rs`), Debian 12's version.
 const DEPENDS: &str = "libc6 (>= 2.36), libgcc-s1, systemd";
 const MAINTAINER: &str = "The Gatepost authors <gatepost@gatepost.invalid>";
 const HOMEPAGE: &str = "https://github.com/gatepost/gatepost";
-/// The files that it installs as they are: where, from where, and with which rights.
-const FILES: [(&str, &str); 5] = [
+/// The files that it installs as they are: where, and from where.
+const FILES: [(&str, &str); 6] = [
     ("usr/lib/systemd/system/gatepost.service", "daemon/packaging/systemd/gatepost.service"),
     ("usr/lib/sysusers.d/gatepost.conf", "daemon/packaging/sysusers.d/gatepost.conf"),
     ("usr/lib/tmpfiles.d/gatepost.conf", "daemon/packaging/tmpfiles.d/gatepost.conf"),
     ("usr/share/doc/gatepost/README.Debian", "daemon/packaging/deb/README.Debian"),
     ("usr/share/doc/gatepost/copyright", "daemon/packaging/deb/copyright"),
+    ("usr/share/lintian/overrides/gatepost", "daemon/packaging/deb/lintian-overrides"),
 ];
 /// The scripts that `dpkg` runs.
 const SCRIPTS: [&str; 4] = ["preinst", "postinst", "prerm", "postrm"];
@@ -98,8 +98,8 @@ pub(crate) fn make(wanted: &Wanted) -> Result<PathBuf> {
         Some(program) => root().join(program),
         None => hub::build(wanted.architecture.machine())?,
     };
-    let version = wanted.version.clone().unwrap_or_else(|| env!("CARGO_PKG_VERSION").into());
-    // A version before 1.0.0 is `1.0.0-rc.1` for Cargo, and `1.0.0~rc.1` for Debian, which sorts `~` first.
+    let version = wanted.version.clone().unwrap_or_else(|| VERSION.into());
+    // A candidate for 1.0.0 is `1.0.0-rc.1` for Cargo, and `1.0.0~rc.1` for Debian, which sorts `~` first.
     let version = format!("{}-1", version.replacen('-', "~", 1));
     let into = wanted.into.clone().unwrap_or_else(|| root().join("target/deb"));
     let into = root().join(into);
@@ -131,6 +131,16 @@ pub(crate) fn epoch() -> Result<String> {
     }
 }
 
+/// A time in a form of `date`'s: `-R` as mails have it.
+pub(crate) fn date(epoch: &str, form: &str) -> Result<String> {
+    said(Command::new("date").args(["-u", form, "-d", &format!("@{epoch}")]).env("LC_ALL", "C"))
+}
+
+/// Compresses a file, without its name and its time, so that the same bytes come of it each time.
+pub(crate) fn compress(file: &Path, more: &[&str]) -> Result<()> {
+    run(Command::new("gzip").arg("-9n").args(more).arg(file))
+}
+
 /// What a program prints, if it ends well.
 pub(crate) fn said(command: &mut Command) -> Result<String> {
     let output =
@@ -148,17 +158,10 @@ impl Tree {
         Ok(fs::set_permissions(&file, fs::Permissions::from_mode(mode))?)
     }
 
-    /// Writes a file as policy wants documentation: compressed, without name and time.
+    /// Writes a file as policy wants documentation: compressed, with `.gz` behind its name.
     fn write_compressed(&self, path: &str, bytes: &[u8]) -> Result<()> {
-        let mut gzip =
-            Command::new("gzip").args(["-9n"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let mut stdin = gzip.stdin.take().context("gzip reads")?;
-        let bytes = bytes.to_vec();
-        let writer = std::thread::spawn(move || stdin.write_all(&bytes));
-        let output = gzip.wait_with_output()?;
-        writer.join().expect("it does not panic")?;
-        ensure!(output.status.success(), "gzip: {}", output.status);
-        self.write(path, &output.stdout, 0o644)
+        self.write(path, bytes, 0o644)?;
+        compress(&self.folder.join(path), &[])
     }
 
     fn fill(&self, program: &Path, version: &str, epoch: &str) -> Result<()> {
@@ -167,21 +170,12 @@ impl Tree {
         for (path, from) in FILES {
             self.write(path, &fs::read(root().join(from)).with_context(|| from.to_owned())?, 0o644)?;
         }
-        self.write(
-            "usr/share/lintian/overrides/gatepost",
-            &fs::read(root().join("daemon/packaging/deb/lintian-overrides"))?,
-            0o644,
-        )?;
-        let date =
-            said(Command::new("date").args(["-u", "-R", "-d", &format!("@{epoch}")]).env("LC_ALL", "C"))?;
+        let date = date(epoch, "-R")?;
         let changes = format!(
             "gatepost ({version}) stable; urgency=medium\n\n  * What changed is in changelog.gz.\n\n -- {MAINTAINER}  {date}\n"
         );
-        self.write_compressed("usr/share/doc/gatepost/changelog.Debian.gz", changes.as_bytes())?;
-        self.write_compressed(
-            "usr/share/doc/gatepost/changelog.gz",
-            &fs::read(root().join("CHANGELOG.md"))?,
-        )?;
+        self.write_compressed("usr/share/doc/gatepost/changelog.Debian", changes.as_bytes())?;
+        self.write_compressed("usr/share/doc/gatepost/changelog", &fs::read(root().join("CHANGELOG.md"))?)?;
         self.pages()
     }
 
@@ -197,7 +191,7 @@ impl Tree {
         for page in fs::read_dir(pages.path())? {
             let page = page?;
             let name = page.file_name().into_string().ok().context("a name")?;
-            self.write_compressed(&format!("usr/share/man/man1/{name}.gz"), &fs::read(page.path())?)?;
+            self.write_compressed(&format!("usr/share/man/man1/{name}"), &fs::read(page.path())?)?;
         }
         for (shell, path) in COMPLETIONS {
             let script = gatepost(&["completions", shell])? + "\n";

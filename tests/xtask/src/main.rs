@@ -74,6 +74,9 @@ enum Chore {
     YoctoCheck(yocto::Wanted),
 }
 
+/// What everything in this repository is released as.
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
 fn main() -> Result<()> {
     match Chore::parse() {
         Chore::Golden => golden(),

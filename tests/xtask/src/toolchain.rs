@@ -57,12 +57,7 @@ fn debians_source() -> Option<PathBuf> {
 
 /// Debian's compiler has no linker of its own: rustup's, or the newest LLVM's.
 fn linker_here() -> Result<PathBuf> {
-    let rustups = ask("rustc", &["--print", "sysroot"])
-        .map(|sysroot| Path::new(&sysroot).join("lib/rustlib"))
-        .and_then(|hosts| fs::read_dir(hosts).ok())
-        .and_then(|hosts| {
-            hosts.flatten().map(|host| host.path().join("bin/rust-lld")).find(|lld| lld.is_file())
-        });
+    let rustups = of_rustup("rust-lld");
     let version =
         |path: &PathBuf| -> Option<u32> { path.file_name()?.to_str()?.strip_prefix("ld.lld-")?.parse().ok() };
     let llvms = || {
@@ -78,10 +73,14 @@ fn linker_here() -> Result<PathBuf> {
 
 /// Where Rust's own linker is under the name by which a C compiler looks for it (`-fuse-ld=lld`); nowhere, if Rust came without.
 pub(crate) fn lld_for_c() -> Option<PathBuf> {
+    Some(of_rustup("gcc-ld/ld.lld")?.parent()?.into())
+}
+
+/// A program that came with Rust.
+fn of_rustup(name: &str) -> Option<PathBuf> {
     let sysroot = ask("rustc", &["--print", "sysroot"])?;
     let hosts = fs::read_dir(Path::new(&sysroot).join("lib/rustlib")).ok()?;
-    let mut folders = hosts.flatten().map(|host| host.path().join("bin/gcc-ld"));
-    folders.find(|folder| folder.join("ld.lld").is_file())
+    hosts.flatten().map(|host| host.path().join("bin").join(name)).find(|program| program.is_file())
 }
 
 /// What a program prints, if it is there and ends well.

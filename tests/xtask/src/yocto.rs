@@ -15,10 +15,9 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use sha2::{Digest as _, Sha256};
 
+use super::VERSION;
 use layer::Layer;
 
-/// What everything in this repository is released as.
-const VERSION: &str = env!("CARGO_PKG_VERSION");
 const DISTRO: &str = "conf/distro/gatepost-os.conf";
 const IMAGE: &str = "recipes-core/images/gatepost-image.bb";
 const SYSTEM: &str = "recipes-gatepost/gatepost-system/files";

@@ -17,7 +17,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 
 use super::{
-    apt,
+    VERSION, apt,
     deb::{self, Architecture, said},
     firmware, root,
 };
@@ -51,11 +51,7 @@ pub(crate) struct Wanted {
 pub(crate) fn release(wanted: &Wanted) -> Result<()> {
     let folder = wanted.into.clone().unwrap_or_else(|| Path::new("release").join(&wanted.version));
     let folder = root().join(folder);
-    ensure!(
-        wanted.version == env!("CARGO_PKG_VERSION"),
-        "the workspace is version {}",
-        env!("CARGO_PKG_VERSION")
-    );
+    ensure!(wanted.version == VERSION, "the workspace is version {VERSION}");
     if wanted.finish {
         return finish::finish(&folder, &wanted.version, wanted.root.as_deref(), wanted.key.as_deref());
     }

@@ -5,7 +5,6 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     path::{Path, PathBuf},
-    process::Command,
 };
 
 use anyhow::{Context as _, Result};
@@ -16,7 +15,7 @@ use super::{
     super::{cargo, root},
     said,
 };
-use crate::deb::epoch;
+use crate::deb::{date, epoch};
 
 /// The processor whose program is described: crates for others are not in it.
 const TARGET: &str = "aarch64-unknown-linux-gnu";
@@ -29,8 +28,7 @@ pub(super) fn make(folder: &Path, version: &str) -> Result<PathBuf> {
             .current_dir(root()),
     )?;
     let sums = checksums(&fs::read_to_string(root().join("Cargo.lock"))?);
-    let date =
-        said(Command::new("date").args(["-u", "-d", &format!("@{}", epoch()?), "+%Y-%m-%dT%H:%M:%SZ"]))?;
+    let date = date(&epoch()?, "+%Y-%m-%dT%H:%M:%SZ")?;
     let sbom = describe(&serde_json::from_str(&asked)?, &sums, &date)?;
     let file = folder.join(format!("gatepost-{version}.cdx.json"));
     fs::write(&file, format!("{}\n", serde_json::to_string_pretty(&sbom)?))?;
