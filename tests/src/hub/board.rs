@@ -153,7 +153,7 @@ impl Board {
     /// It did not become so.
     pub fn view(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let qemu = self.qemu()?;
-        eventually(what, || Ok(Some(last_view(qemu)).filter(|view| wanted(view))))
+        eventually(what, || Ok(Some(qemu.view()).filter(|view| wanted(view))))
             .with_context(|| format!("the board said:\n{}", qemu.log()))
     }
 
@@ -163,7 +163,7 @@ impl Board {
     /// It did not become so.
     pub fn view_after_long(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let qemu = self.qemu()?;
-        within_long(what, || Ok(Some(last_view(qemu)).filter(|view| wanted(view))))
+        within_long(what, || Ok(Some(qemu.view()).filter(|view| wanted(view))))
             .with_context(|| format!("the board said:\n{}", qemu.log()))
     }
 
@@ -222,15 +222,6 @@ impl Board {
         self.view("the denial is taken", |view| view.starts_with("Done") && view.contains("Deny"))?;
         Ok(())
     }
-}
-
-/// The last view that a board named. Whole lines only: the last one may be on its way.
-fn last_view(qemu: &Qemu) -> String {
-    qemu.log()
-        .split_inclusive('\n')
-        .filter_map(|line| line.strip_suffix('\n')?.split_once("screen: "))
-        .next_back()
-        .map_or_else(String::new, |(_, view)| view.trim_end().to_owned())
 }
 
 /// Checks that these pictures are the pages of a document, every pixel between head and foot, and returns the pages'

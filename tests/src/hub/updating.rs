@@ -102,10 +102,7 @@ impl UpdatingBoard {
     /// # Errors
     /// It is switched off.
     pub fn view(&self) -> Result<String> {
-        let log = self.log()?;
-        let mut views =
-            log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.split_once("screen: "));
-        Ok(views.next_back().map_or_else(String::new, |(_, view)| view.trim_end().to_owned()))
+        Ok(self.qemu.as_ref().context("the board is switched off")?.view())
     }
 
     /// Whether a hold of Approve would install the release now.

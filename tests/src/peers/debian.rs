@@ -119,7 +119,7 @@ impl Debian {
     fn boot(&self) -> Result<Container> {
         // It asks for a system bus, whose owner it then needs for nothing.
         let socket = format!("unix:path={}", self.folder.path().join("bus").display());
-        let bus = Command::new("dbus-daemon")
+        let mut bus = Command::new("dbus-daemon")
             .args(["--session", "--nofork", "--nopidfile", "--address", &socket])
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -137,7 +137,7 @@ impl Debian {
         let mut container = match nspawn {
             Ok(nspawn) => Container { nspawn, bus, init: String::new() },
             Err(error) => {
-                end(bus);
+                end(&mut bus);
                 return Err(error).context("cannot run systemd-nspawn");
             }
         };
@@ -185,14 +185,12 @@ impl Container {
             let _ = Command::new("kill").args(["-9", &self.init]).status();
             let _ = self.nspawn.wait();
         }
-        let _ = self.nspawn.kill();
-        let _ = self.nspawn.wait();
-        let _ = self.bus.kill();
-        let _ = self.bus.wait();
+        end(&mut self.nspawn);
+        end(&mut self.bus);
     }
 }
 
-fn end(mut child: Child) {
+fn end(child: &mut Child) {
     let _ = child.kill();
     let _ = child.wait();
 }

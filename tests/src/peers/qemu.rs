@@ -109,6 +109,14 @@ impl Qemu {
         String::from_utf8_lossy(&fs::read(self.folder.join("serial")).unwrap_or_default()).into_owned()
     }
 
+    /// The last view that it named there. Whole lines only: the last one may be on its way.
+    pub fn view(&self) -> String {
+        let log = self.log();
+        let mut views =
+            log.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.split_once("screen: "));
+        views.next_back().map_or_else(String::new, |(_, view)| view.trim_end().to_owned())
+    }
+
     /// Waits until the firmware says a line with these words; returns what stands behind them.
     ///
     /// # Errors

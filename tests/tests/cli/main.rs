@@ -4,4 +4,5 @@ mod command_line;
 mod configuration;
 mod demo;
 mod printing;
+mod service;
 mod tokens;
