@@ -60,16 +60,19 @@ pub(crate) enum Architecture {
     Amd64,
     /// A Raspberry Pi 3 or newer with a system of 64 bits.
     Arm64,
+    /// A Raspberry Pi 2 or newer with a system of 32 bits.
+    Armhf,
 }
 
 impl Architecture {
     /// All of them.
-    pub(crate) const ALL: [Self; 2] = [Self::Amd64, Self::Arm64];
+    pub(crate) const ALL: [Self; 3] = [Self::Amd64, Self::Arm64, Self::Armhf];
 
     fn name(self) -> &'static str {
         match self {
             Self::Amd64 => "amd64",
             Self::Arm64 => "arm64",
+            Self::Armhf => "armhf",
         }
     }
 
@@ -77,6 +80,7 @@ impl Architecture {
         match self {
             Self::Amd64 => hub::Machine::X86_64,
             Self::Arm64 => hub::Machine::Aarch64,
+            Self::Armhf => hub::Machine::Armv7,
         }
     }
 }

@@ -27,10 +27,6 @@ use size::Size;
 const FLASH_BUDGET: u64 = 1024 * 1024;
 /// The largest loader of ours.
 const LOADER_BUDGET: u64 = 16 * 1024;
-/// The most static RAM, heap included, the stack and code in RAM not: an ESP32-C3 has 400 KB, of which its radio's code
-/// takes 40 and its cache 16.
-const RAM_BUDGET: u64 = 200 * 1024;
-
 /// What a companion runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Board {
@@ -79,6 +75,16 @@ impl Board {
             Self::QemuVirt => 0xffff,
             Self::Esp32c3 => 5,
             Self::Esp32c6 => 13,
+        }
+    }
+
+    /// The most static RAM, heap included, the stack and code in RAM not.
+    fn ram_budget(self) -> u64 {
+        match self {
+            // Of its 400 KB the radio's code takes 40 and the cache 16. The emulated board keeps to it.
+            Self::QemuVirt | Self::Esp32c3 => 200 * 1024,
+            // Of its 512 KB the radio's code takes 60; the radio has 8 KB more of data than on a C3.
+            Self::Esp32c6 => 208 * 1024,
         }
     }
 
@@ -212,13 +218,14 @@ pub(crate) fn image(board: Board) -> Result<PathBuf> {
 
 fn check(program: &Path, board: Board) -> Result<()> {
     let Size { flash, ram, code } = Size::of(program, board.ram())?;
-    for (what, bytes, budget) in [("flash", flash, FLASH_BUDGET), ("RAM and heap", ram, RAM_BUDGET)] {
+    let ram_budget = board.ram_budget();
+    for (what, bytes, budget) in [("flash", flash, FLASH_BUDGET), ("RAM and heap", ram, ram_budget)] {
         println!("{}: {what} {bytes} bytes of {budget}, {} %", board.name(), bytes * 100 / budget);
     }
     if code > 0 {
         println!("{}: code in RAM {code} bytes, beside them", board.name());
     }
     let over = "over the budget: look at it with a size profiler, or say why it must grow";
-    ensure!(flash <= FLASH_BUDGET && ram <= RAM_BUDGET, over);
+    ensure!(flash <= FLASH_BUDGET && ram <= ram_budget, over);
     Ok(())
 }

@@ -3,6 +3,7 @@
 use std::{
     env, fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -15,6 +16,8 @@ use super::{root, run, toolchain};
 pub(crate) enum Machine {
     /// A Raspberry Pi 3 or newer, and most other small boards of these years.
     Aarch64,
+    /// The same boards with a system of 32 bits, and a Raspberry Pi 2. Not a Pi 1 or the first Zero: those are `ARMv6`.
+    Armv7,
     /// A PC.
     #[value(name = "x86-64")]
     X86_64,
@@ -24,6 +27,7 @@ impl Machine {
     fn target(self) -> &'static str {
         match self {
             Self::Aarch64 => "aarch64-unknown-linux-gnu",
+            Self::Armv7 => "armv7-unknown-linux-gnueabihf",
             Self::X86_64 => "x86_64-unknown-linux-gnu",
         }
     }
@@ -32,29 +36,57 @@ impl Machine {
     fn compiler(self) -> &'static str {
         match self {
             Self::Aarch64 => "aarch64-linux-gnu-gcc",
+            Self::Armv7 => "arm-linux-gnueabihf-gcc",
             Self::X86_64 => "x86_64-linux-gnu-gcc",
+        }
+    }
+
+    /// What its C is compiled with beside what the crates say.
+    fn c_flags(self) -> &'static str {
+        match self {
+            // Its C library counts seconds in 32 bits, to January 2038, where nobody asks for more. Rust's library asks.
+            Self::Armv7 => "-D_TIME_BITS=64 -D_FILE_OFFSET_BITS=64",
+            Self::Aarch64 | Self::X86_64 => "",
         }
     }
 
     /// The most bytes of the stripped program, all channels.
     fn budget(self) -> u64 {
         match self {
-            Self::Aarch64 => 16 * 1024 * 1024,
+            Self::Aarch64 | Self::Armv7 => 16 * 1024 * 1024,
             // Its code is longer, and its disks are larger.
             Self::X86_64 => 20 * 1024 * 1024,
         }
     }
 }
 
-/// Builds the hub for a machine, prints its size, and returns where it is.
+/// What is to be built.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Wanted {
+    /// The machine.
+    machine: Machine,
+    /// Compile it as for a test, in a fraction of the time. Its size is compared with nothing.
+    #[arg(long)]
+    unoptimized: bool,
+}
+
+/// Builds it, prints its size, and where it is.
+pub(crate) fn make(wanted: &Wanted) -> Result<()> {
+    if !wanted.unoptimized {
+        return build(wanted.machine).map(|_| ());
+    }
+    let (mut cargo, folder) = compiling(wanted.machine)?;
+    // The dependencies too, which the tests' own builds optimise.
+    cargo.args(["--config", "profile.dev.debug=false", "--config", "profile.dev.package.'*'.opt-level=0"]);
+    compile(&mut cargo, wanted.machine)?;
+    println!("{}", folder.join("debug/gatepost").display());
+    Ok(())
+}
+
+/// Builds the hub for a machine as it is released, prints its size, and returns where it is.
 pub(crate) fn build(machine: Machine) -> Result<PathBuf> {
-    let (target, compiler) = (machine.target(), machine.compiler());
-    let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    // Not in target/ itself: another compiler may have built it.
-    let folder = std::path::absolute(root().join(folder).join("hub"))?;
-    let mut cargo = toolchain::cargo(target, "std,panic_abort", Some(Path::new(compiler)))?;
-    // What compiles C asks for it by the target's name.
-    cargo.env(format!("CC_{}", target.replace('-', "_")), compiler);
+    let target = machine.target();
+    let (mut cargo, folder) = compiling(machine)?;
     // What tells how to get back out of each function: a program that ends at a panic, and has no names, has no use for that
     // tenth of itself.
     let mut flags = String::from("-Cforce-unwind-tables=no");
@@ -67,18 +99,54 @@ pub(crate) fn build(machine: Machine) -> Result<PathBuf> {
     cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
     // And again, for three minutes more: what several crates made of the same generic code is one.
     cargo.env("CARGO_PROFILE_RELEASE_LTO", "fat");
-    cargo.args(["build", "--release", "--locked", "--package", "gatepost", "--target", target]);
-    run(cargo.arg("--target-dir").arg(&folder)).with_context(|| {
-        format!(
-            "it takes a C compiler for {target}: apt-get install gcc-{}",
-            compiler.trim_end_matches("-gcc")
-        )
-    })?;
-    let program = folder.join(target).join("release/gatepost");
+    compile(cargo.arg("--release"), machine)?;
+    let program = folder.join("release/gatepost");
     let bytes = fs::metadata(&program).with_context(|| program.display().to_string())?.len();
     let budget = machine.budget();
     println!("{target}: {bytes} bytes of {budget}, {} %", bytes * 100 / budget);
     ensure!(bytes <= budget, "over the budget: look at it with cargo bloat, or say why it must grow");
     println!("{}", program.display());
     Ok(program)
+}
+
+/// A cargo that builds the hub for a machine, and the folder that its profiles' folders are in.
+fn compiling(machine: Machine) -> Result<(Command, PathBuf)> {
+    let (target, compiler) = (machine.target(), machine.compiler());
+    let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    // Not in target/ itself: another compiler may have built it.
+    let folder = std::path::absolute(root().join(folder).join("hub"))?;
+    let mut cargo = toolchain::cargo(target, "std,panic_abort", Some(Path::new(compiler)))?;
+    // What compiles C asks for it by the target's name.
+    cargo.env(format!("CC_{}", target.replace('-', "_")), compiler);
+    cargo.env(format!("CFLAGS_{}", target.replace('-', "_")), machine.c_flags());
+    cargo.args(["build", "--locked", "--package", "gatepost", "--target", target]);
+    cargo.arg("--target-dir").arg(&folder);
+    Ok((cargo, folder.join(target)))
+}
+
+fn compile(cargo: &mut Command, machine: Machine) -> Result<()> {
+    let package = machine.compiler().trim_end_matches("-gcc");
+    run(cargo).with_context(|| {
+        format!("it takes a C compiler for {}: apt-get install gcc-{package}", machine.target())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever builds with containers gets a hub for the same machines.
+    #[test]
+    fn cross_builds_for_the_same_machines() {
+        let file: toml::Table = fs::read_to_string(root().join("Cross.toml")).unwrap().parse().unwrap();
+        let theirs: Vec<_> = file["target"].as_table().unwrap().keys().map(String::as_str).collect();
+        let mut ours: Vec<_> = Machine::value_variants().iter().map(|machine| machine.target()).collect();
+        ours.sort_unstable();
+        assert_eq!(theirs, ours);
+        assert_eq!(
+            file.keys().collect::<Vec<_>>(),
+            ["target"],
+            "what cross is told beside its targets is not looked at here"
+        );
+    }
 }

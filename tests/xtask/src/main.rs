@@ -57,10 +57,7 @@ enum Chore {
     /// Run all tests of the workspace: several test programs at a time, then what measures, alone. `tests/run` installs what they need.
     Test(tests::Wanted),
     /// Build the hub's program for another machine, and compare its size with the budget.
-    Hub {
-        /// The machine.
-        machine: hub::Machine,
-    },
+    Hub(hub::Wanted),
     /// Make a Debian package of the hub, with the service's files, man pages and completions.
     Deb(deb::Wanted),
     /// Make a repository for apt of the Debian packages in a folder. `Release` is to be signed elsewhere.
@@ -91,7 +88,7 @@ fn main() -> Result<()> {
             Ok(())
         }
         Chore::Test(wanted) => tests::run(&wanted),
-        Chore::Hub { machine } => hub::build(machine).map(|_| ()),
+        Chore::Hub(wanted) => hub::make(&wanted),
         Chore::Deb(wanted) => deb::make(&wanted).map(|_| ()),
         Chore::Apt { folder } => apt::index(&root().join(folder)),
         Chore::Release(wanted) => release::release(&wanted),
