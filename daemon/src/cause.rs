@@ -1,6 +1,6 @@
 //! What lies behind an error.
 
-use std::{error::Error, io};
+use std::{error::Error, io, net::SocketAddr};
 
 /// The last of an error's sources: what the system or the peer said. The layers above it repeat addresses, or name
 /// themselves.
@@ -24,6 +24,22 @@ pub fn found<'a, E: Error + 'static>(error: &'a (dyn Error + 'static)) -> Option
         next = error.source();
     }
     None
+}
+
+/// What to do about an address of the configuration at which the hub cannot listen.
+pub fn refused_address(key: &str, address: &SocketAddr, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            let port = address.port();
+            format!(
+                "end the program that has it (ss -ltnp 'sport = :{port}' names it), or give {key} another port"
+            )
+        }
+        io::ErrorKind::AddrNotAvailable => format!(
+            "this machine has no such address, or not yet: give {key} one that it always has, or start the hub when its network is up"
+        ),
+        _ => format!("give {key} an address of this machine, with a port from 1024 on"),
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ mod progress;
 
 use std::{
     fs,
+    net::SocketAddr,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -25,6 +26,7 @@ use crate::{
         file::{FileError, read_text},
         readers::{ReadByAll, refuse_everybodys},
     },
+    store::DirectoryLock,
 };
 
 /// Beyond what a call itself may wait.
@@ -202,13 +204,17 @@ impl Place {
     pub async fn refuse_another_directory(&self, config: &Config) -> Result<(), ClientError> {
         let base = self.base(config);
         let client = Client::new(base.clone(), String::new())?;
-        let response =
-            client.http.get(format!("{}/healthz", client.base)).timeout(PROBE_TIMEOUT).send().await;
-        match response.is_ok_and(|answer| answer.status().is_success()) {
+        match is_a_hub(&client.http, &client.base).await {
             true => Err(ClientError::OtherDirectory { hub: base, directory: config.hub.data_dir.clone() }),
             false => Ok(()),
         }
     }
+}
+
+/// Whether something there says that it is well, as a hub does. Nothing secret is told to it.
+async fn is_a_hub(http: &reqwest::Client, base: &str) -> bool {
+    let answer = http.get(format!("{base}/healthz")).timeout(PROBE_TIMEOUT).send().await;
+    answer.is_ok_and(|answer| answer.status().is_success())
 }
 
 /// Speaks to a hub.
@@ -221,6 +227,8 @@ pub struct Client {
     as_operator: bool,
     /// The data directory that the token was read from; nothing, if the token was given.
     directory: Option<PathBuf>,
+    /// Where the hub that has this directory must listen.
+    listen: Option<SocketAddr>,
     /// Whether the URL is the configuration's, and was not given.
     configured: bool,
 }
@@ -261,7 +269,9 @@ impl Client {
                     Some(token) => Self::new(base, token.clone())?,
                     None => {
                         let client = Self::new(base, operators_token(&config)?)?;
-                        Self { directory: Some(config.hub.data_dir), ..client }
+                        // An address that was given is the caller's own choice.
+                        let listen = place.hub.is_none().then_some(config.hub.listen);
+                        Self { directory: Some(config.hub.data_dir), listen, ..client }
                     }
                 }
             }
@@ -280,14 +290,29 @@ impl Client {
             token,
             as_operator: false,
             directory: None,
+            listen: None,
             configured: false,
         })
     }
 
     /// A request with this client's token.
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
+    async fn request(&self, method: Method, path: &str) -> Result<RequestBuilder, ClientError> {
+        self.is_the_hub().await?;
         let request = self.http.request(method, format!("{}{path}", self.base)).bearer_auth(&self.token);
-        if self.as_operator { request.header(AS_OPERATOR, "true") } else { request }
+        Ok(if self.as_operator { request.header(AS_OPERATOR, "true") } else { request })
+    }
+
+    /// A hub that is away leaves its port to anybody, and the operator's token is not for them: only who has the data directory, and
+    /// says there that it listens at this address, gets it.
+    async fn is_the_hub(&self) -> Result<(), ClientError> {
+        let (Some(directory), Some(listen)) = (&self.directory, self.listen) else { return Ok(()) };
+        if DirectoryLock::is_held_at(directory, listen) {
+            return Ok(());
+        }
+        match is_a_hub(&self.http, &self.base).await {
+            true => Err(ClientError::OtherDirectory { hub: self.base.clone(), directory: directory.clone() }),
+            false => Err(self.nobody()),
+        }
     }
 
     /// Makes a call; the answer's status and body, whatever they are.
@@ -298,7 +323,7 @@ impl Client {
         request: Request<'_>,
     ) -> Result<(StatusCode, Value), ClientError> {
         let path = format!("{path}{}", query(&request.query));
-        let mut call = self.request(method, &path).timeout(request.wait + SLACK);
+        let mut call = self.request(method, &path).await?.timeout(request.wait + SLACK);
         if let Some(body) = &request.body {
             call = call.json(body);
         }
@@ -332,6 +357,7 @@ impl Client {
         let size = file.metadata().map(|file| file.len()).unwrap_or(0);
         let call = self
             .request(Method::POST, "/v1/files")
+            .await?
             .header(CONTENT_TYPE, "application/octet-stream")
             .header(CONTENT_LENGTH, size)
             .body(tokio::fs::File::from_std(file))
@@ -354,6 +380,7 @@ impl Client {
         let time = SLACK + Duration::from_secs(file.len() as u64 / MIN_UPLOAD_BYTES_PER_SECOND);
         let call = self
             .request(Method::POST, "/v1/updates")
+            .await?
             .header(CONTENT_TYPE, "application/octet-stream")
             .timeout(time)
             .body(file);

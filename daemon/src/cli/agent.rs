@@ -9,7 +9,7 @@ use crate::{
     agents::{self, AgentError, Role},
     config::Config,
     printing::{PrintError, print_note, print_result},
-    store::{DirectoryLock, LockError, Store, StoreError},
+    store::{DirectoryLock, LockError, Store, StoreError, owner::become_owner},
 };
 
 #[derive(Debug, clap::Subcommand)]
@@ -93,6 +93,7 @@ impl Tokens {
         if !DirectoryLock::is_held(&config.hub.data_dir) {
             place.refuse_another_directory(config).await?;
         }
+        become_owner(&config.hub.data_dir).map_err(Failed::refused)?;
         match Store::open(&config.hub.data_dir) {
             Ok(store) => Ok(Self::Here(store)),
             Err(StoreError::Lock(LockError::Held(..))) => Ok(Self::Hub(Client::at(place)?)),

@@ -1,6 +1,7 @@
 //! `gatepost check`.
 
 mod machine;
+mod service;
 
 use std::path::Path;
 
@@ -71,7 +72,8 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     if arguments.offline {
         return Ok(());
     }
-    let mut found = ask_all(&config, &accounts, broker.as_ref()).await;
+    let mut found = service::missing(path, &config, &machine::programs(&config));
+    found.extend(ask_all(&config, &accounts, broker.as_ref()).await);
     found
         .extend(database.err().map(|why| Found::missing("hub.data_dir", config.hub.data_dir.display(), why)));
     if arguments.json {

@@ -26,8 +26,14 @@ pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Fail
             Ok(()) => return Ok(print_result!("ready")?),
             Err(error) => error,
         };
-        if start.elapsed() >= longest {
-            return Err(error.into());
+        // No waiting mends those.
+        let is_final = matches!(error, ClientError::Config(_) | ClientError::Http(_));
+        if is_final || start.elapsed() >= longest {
+            return Err(match error {
+                // It takes the connection, and says nothing.
+                ClientError::Broken(..) => Failed::NoHub(error.to_string()),
+                error => error.into(),
+            });
         }
         let why = error.to_string();
         if why != last {

@@ -2,9 +2,9 @@
 
 use std::{
     borrow::Cow,
-    fs::OpenOptions,
+    fs::{OpenOptions, Permissions},
     io::{ErrorKind, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, fchown},
     path::PathBuf,
 };
 
@@ -64,11 +64,16 @@ pub(super) fn run(named: Option<PathBuf>, arguments: &Arguments) -> Result<(), F
     };
     let mut options = OpenOptions::new();
     if arguments.service {
-        // The hub's group reads it, which it has from the folder.
-        options.mode(0o640);
+        options.mode(0o600);
     }
     let mut opened = options.write(true).create_new(true).open(path).map_err(failed)?;
     opened.write_all(file.as_bytes()).map_err(failed)?;
+    if arguments.service {
+        // Whatever root's umask and group are.
+        let group = path.parent().and_then(|folder| folder.metadata().ok()).map(|folder| folder.gid());
+        fchown(&opened, None, group).map_err(failed)?;
+        opened.set_permissions(Permissions::from_mode(0o640)).map_err(failed)?;
+    }
     print_result!("wrote {}", path.display())?;
     print_note!("{next}");
     Ok(())

@@ -144,7 +144,8 @@ const STATUSES: &str = "Exit status:
   2  wrong usage
   3  with --wait: still held or on its way when the time was over
   4  no hub answers
-  5  there is no such message, agent or companion";
+  5  there is no such message, agent or companion
+  78 of run: the configuration cannot be used, and starting again will not help";
 
 /// What a command cannot do, by exit status.
 #[derive(Debug, thiserror::Error)]
@@ -164,6 +165,9 @@ pub enum Failed {
     /// There is no message, agent or companion of that name: exit status 5. Empty where all has been said.
     #[error("{0}")]
     NotFound(String),
+    /// What the hub is to start with cannot be used: exit status 78, `EX_CONFIG` of BSD's `sysexits.h`. The unit does not start it again.
+    #[error("{0}")]
+    Configuration(String),
     /// Failed, and all has been said: exit status 1.
     #[error("")]
     Said,
@@ -177,7 +181,13 @@ impl Failed {
             Self::Undecided => 3,
             Self::NoHub(_) => 4,
             Self::NotFound(_) => 5,
+            Self::Configuration(_) => 78,
         }
+    }
+
+    /// From an error of the configuration.
+    fn configuration(error: impl std::fmt::Display) -> Self {
+        Self::Configuration(error.to_string())
     }
 
     /// From any error.

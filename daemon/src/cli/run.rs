@@ -10,18 +10,29 @@ use crate::{
     config::Config,
     hub::{Extras, Hub, reload::Reload},
     printing::print_note,
+    store::owner,
 };
 
 pub(super) async fn run(path: &Path) -> Result<(), Failed> {
-    let config = Config::load(path).map_err(Failed::refused)?;
-    config.refuse_everybodys_secrets().map_err(Failed::refused)?;
+    let config = Config::load(path).map_err(Failed::configuration)?;
+    config.refuse_everybodys_secrets().map_err(Failed::configuration)?;
+    let directory = config.hub.data_dir.display();
+    if owner::is_anothers(&config.hub.data_dir) {
+        return Err(Failed::Refused(format!(
+            "{directory} is another user's, who could not use what root writes there: start the hub as that user (the package's: \
+             systemctl start gatepost)"
+        )));
+    }
     for warning in config.warnings() {
         tracing::warn!("{warning}");
     }
     let mut terminate = signal(SignalKind::terminate()).map_err(Failed::refused)?;
     let mut hangup = signal(SignalKind::hangup()).map_err(Failed::refused)?;
     let extras = Extras { file: Some(path.to_owned()), ..Extras::default() };
-    let mut hub = Hub::start(&config, extras).await.map_err(|error| Failed::refused(error.placed(path)))?;
+    let mut hub = Hub::start(&config, extras).await.map_err(|error| match error.is_of_configuration() {
+        true => Failed::configuration(error.placed(path)),
+        false => Failed::refused(error.placed(path)),
+    })?;
     print_note!("gatepost: ready at http://{}", hub.address());
     tell_systemd(&[NotifyState::Ready]);
     let watchdog = tokio::spawn(pet_the_watchdog());

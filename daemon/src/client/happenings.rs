@@ -22,7 +22,7 @@ pub struct Happenings {
 impl Client {
     /// What happens from now on to the caller's messages.
     pub async fn happenings(&self) -> Result<Happenings, ClientError> {
-        let call = self.request(Method::GET, "/v1/events").send();
+        let call = self.request(Method::GET, "/v1/events").await?.send();
         let answer = match tokio::time::timeout(SLACK, call).await {
             Ok(answer) => answer.map_err(|error| self.away(error))?,
             Err(_) => return Err(self.nobody()),

@@ -46,7 +46,7 @@ impl Client {
         wait: Duration,
         telling: &Telling,
     ) -> Result<(StatusCode, Value), ClientError> {
-        let call = self.request(Method::POST, path);
+        let call = self.request(Method::POST, path).await?;
         let call = call.header(ACCEPT, "text/event-stream, application/json");
         let call = call.header("gatepost-session", session).timeout(wait + SLACK).json(body);
         let mut answer = call.send().await.map_err(|error| self.away(error))?;

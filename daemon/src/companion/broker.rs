@@ -22,7 +22,7 @@ use rustls::ClientConfig;
 
 pub use self::accept::Broker;
 use super::tls::{self, TlsError, Trust};
-use crate::settings::secret::Secret;
+use crate::{cause::refused_address, settings::secret::Secret};
 
 /// How long a broker may take to let somebody in.
 const ASK: Duration = Duration::from_secs(15);
@@ -59,7 +59,7 @@ pub struct Url {
 #[derive(Debug, thiserror::Error)]
 pub enum BrokerError {
     /// The port is taken, or not ours to take.
-    #[error("the MQTT broker cannot listen on {0}: {1} (set [broker] listen to another port)")]
+    #[error("the MQTT broker cannot listen on {0}: {1} ({hint})", hint = refused_address("broker.listen", .0, .1))]
     Listen(SocketAddr, std::io::Error),
     /// Not an address of a broker.
     #[error(

@@ -32,6 +32,7 @@ mod warnings;
 
 use std::{
     collections::BTreeMap,
+    io::ErrorKind,
     path::{Path, PathBuf},
 };
 
@@ -46,11 +47,21 @@ pub use span::Span;
 /// The longest configuration, in bytes.
 pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 
+/// What to do about a configuration that cannot be read.
+fn how_to_read(error: &FileError) -> &'static str {
+    match error.kind() {
+        ErrorKind::PermissionDenied => {
+            "it is the hub's own: ask it as root, or with GATEPOST_HUB, its address, and GATEPOST_TOKEN, a token of yours"
+        }
+        _ => "write one with: gatepost init",
+    }
+}
+
 /// Why a configuration cannot be used. Every text names the file or the key, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("{0} (write one with: gatepost init)")]
+    #[error("{0} ({hint})", hint = how_to_read(.0))]
     Read(FileError),
     /// Not TOML, or a value of the wrong type.
     #[error("{file}:{line}: {problem}")]

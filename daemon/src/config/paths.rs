@@ -2,8 +2,13 @@
 
 use std::{
     ffi::{OsStr, OsString},
+    os::unix::fs::MetadataExt as _,
     path::{Path, PathBuf},
 };
+
+use rustix::process::geteuid;
+
+use crate::printing::print_note;
 
 /// The configuration in the current folder.
 pub const DEFAULT_FILE: &str = "gatepost.toml";
@@ -14,16 +19,45 @@ pub const SERVICE_DATA_DIR: &str = "/var/lib/gatepost";
 /// The data of any other hub, in a folder beside its configuration.
 pub const DEFAULT_DATA_DIR: &str = "gatepost-data";
 
-/// The configuration file: the one that was named, the one in the current folder, or the service's.
+/// The configuration file: the one that was named, the one in the current folder, or the service's. Root does not obey a file that
+/// others have put where root happens to be: it could name their own address as the hub's, and secrets that root alone can read.
 pub fn file(named: Option<PathBuf>) -> PathBuf {
-    found(named, Path::new(DEFAULT_FILE), Path::new(SERVICE_FILE))
+    named.unwrap_or_else(|| {
+        let here = Path::new(DEFAULT_FILE);
+        let is_strange = geteuid().is_root() && is_anothers(here);
+        if is_strange {
+            print_note!(
+                "gatepost: {DEFAULT_FILE} in this folder was not looked at: others than root can write it; name it with -c if it is meant"
+            );
+        }
+        found(here, is_strange, Path::new(SERVICE_FILE))
+    })
 }
 
-fn found(named: Option<PathBuf>, here: &Path, service: &Path) -> PathBuf {
-    named.unwrap_or_else(|| match here.exists() || !service.exists() {
-        true => here.into(),
-        false => service.into(),
-    })
+fn found(here: &Path, is_strange: bool, service: &Path) -> PathBuf {
+    match is_strange || !is_there(here) && is_there(service) {
+        true => service.into(),
+        false => here.into(),
+    }
+}
+
+/// One that may not be looked at is there: the error is to name it.
+fn is_there(file: &Path) -> bool {
+    file.try_exists().unwrap_or(true)
+}
+
+/// Whether a file is there that others than root can change or replace.
+fn is_anothers(file: &Path) -> bool {
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let can_be_written = |path: &Path| {
+        path.symlink_metadata().is_ok_and(|found| {
+            let (mode, group) = (found.mode(), found.gid());
+            let by_others = mode & 0o002 != 0 || (mode & 0o020 != 0 && group != 0);
+            // In /tmp everybody makes files, and nobody replaces another's.
+            found.uid() != 0 || found.is_symlink() || (by_others && mode & 0o1000 == 0)
+        })
+    };
+    is_there(file) && (can_be_written(file) || can_be_written(folder))
 }
 
 /// The data directory of a configuration that names none.
@@ -67,12 +101,43 @@ mod tests {
     fn the_named_file_comes_before_the_one_here_and_that_before_the_services() {
         let folder = tempfile::tempdir().unwrap();
         let (here, service) = (folder.path().join("here"), folder.path().join("service"));
-        let found = |named: Option<&str>| super::found(named.map(PathBuf::from), &here, &service);
-        assert_eq!(found(None), here, "the error names the file that one would write");
+        let found = |is_strange| super::found(&here, is_strange, &service);
+        assert_eq!(found(false), here, "the error names the file that one would write");
         std::fs::write(&service, "").unwrap();
-        assert_eq!(found(None), service);
+        assert_eq!(found(false), service);
         std::fs::write(&here, "").unwrap();
-        assert_eq!(found(None), here);
-        assert_eq!(found(Some("other")), Path::new("other"));
+        assert_eq!(found(false), here);
+        assert_eq!(found(true), service);
+        assert_eq!(file(Some("other".into())), Path::new("other"));
+    }
+
+    #[test]
+    fn a_file_that_others_can_change_or_replace_is_not_roots() {
+        use std::fs::{self, Permissions, set_permissions};
+        use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+        // Only root can make what root is to refuse.
+        if !geteuid().is_root() {
+            return;
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let (file, link) = (folder.path().join("gatepost.toml"), folder.path().join("link"));
+        let mode = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).unwrap();
+        assert!(!is_anothers(&file));
+        fs::write(&file, "").unwrap();
+        symlink(&file, &link).unwrap();
+        assert!(!is_anothers(&file));
+        assert!(is_anothers(&link));
+        mode(&file, 0o666);
+        assert!(is_anothers(&file));
+        mode(&file, 0o644);
+        mode(folder.path(), 0o777);
+        assert!(is_anothers(&file), "it can be replaced");
+        mode(folder.path(), 0o1777);
+        assert!(!is_anothers(&file));
+        chown(&file, Some(4000), None).unwrap();
+        assert!(is_anothers(&file));
+        chown(&file, Some(0), None).unwrap();
+        chown(folder.path(), Some(4000), None).unwrap();
+        assert!(is_anothers(&file));
     }
 }

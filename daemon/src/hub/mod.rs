@@ -48,6 +48,7 @@ use crate::{
     agents::AgentError,
     approval::{Approvals, device::Device, registry::DeviceError},
     audit::checkpoint::Signer,
+    cause::{innermost, refused_address},
     channels::account::{Accounts, NoAccount, OpenError},
     companion::{
         broker::{Broker, BrokerError},
@@ -129,13 +130,13 @@ pub enum HubError {
     #[error("updates.{0}: {1}")]
     Updates(&'static str, String),
     /// The HTTP interface.
-    #[error("cannot listen on {0}: {1} (set [hub] listen to another port)")]
+    #[error("cannot listen on {0}: {1} ({hint})", hint = refused_address("hub.listen", .0, .1))]
     Listen(SocketAddr, std::io::Error),
     /// The folder of files that go along.
     #[error(transparent)]
     Files(#[from] StageError),
     /// The HTTP client.
-    #[error("cannot set up the HTTP client: {0}")]
+    #[error("cannot set up the HTTP client: {} (are the authorities there that this machine trusts? apt-get install ca-certificates)", innermost(.0))]
     Http(#[from] reqwest::Error),
     /// What the last process left.
     #[error("cannot take up the queue: {0}")]
@@ -208,6 +209,15 @@ impl HubError {
             Self::VoiceToken(_) => Some("voice.token".into()),
             Self::Updates(key, _) => Some(format!("updates.{key}")),
             _ => None,
+        }
+    }
+
+    /// Whether it is the configuration that must change, or a secret that it names: starting again will not help.
+    pub fn is_of_configuration(&self) -> bool {
+        match self {
+            // Its port may be free soon.
+            Self::Broker(error) => !matches!(error, BrokerError::Listen(..)),
+            _ => self.key().is_some() || matches!(self, Self::Allowlist(_)),
         }
     }
 

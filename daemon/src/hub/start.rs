@@ -96,6 +96,9 @@ impl Hub {
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
         let endpoint = endpoint(config, &current, &reload, &events, (&link, updates), broker.as_ref());
+        if let Err(error) = store.listens_at(address) {
+            tracing::warn!(%error, "cannot write the hub's address into the lock: commands will say that no hub answers");
+        }
         let (server, stop) = serve(config, listener, endpoint, descriptors.http);
         bringing.follow(brought);
         tracing::info!(%address, "the hub is ready");

@@ -61,8 +61,8 @@ pub enum SecretError {
     Env(String),
     /// The hub does not run under systemd, or the unit loads no such credential.
     #[error(
-        "no systemd credential {0}: put it into a file {0} in the folder credentials beside the configuration, or set \
-         LoadCredential={0}:PATH in the unit; outside of the unit only root can read it"
+        "no systemd credential {0}: put it into a file {0} (a regular file, no link) in the folder credentials beside the configuration, \
+         or set LoadCredential={0}:PATH in the unit, and restart the hub; outside of the unit only root can read it"
     )]
     Credential(String),
     /// There is a source, but what it holds cannot be a secret.
@@ -135,7 +135,13 @@ impl SecretSource {
             Self::Credential(name) => {
                 let directory =
                     std::env::var_os(CREDENTIALS).ok_or_else(|| SecretError::Credential(name.clone()))?;
-                file(&loaded(Path::new(&directory), name))
+                // systemd makes the folder anew at each start, of what lies where the unit says.
+                match file(&loaded(Path::new(&directory), name)) {
+                    Err(SecretError::File { error }) if error.kind() == io::ErrorKind::NotFound => {
+                        Err(SecretError::Credential(name.clone()))
+                    }
+                    read => read,
+                }
             }
         }
     }

@@ -227,7 +227,7 @@ fn keep_copy(
     }
     let name = format!("{NAME}{}{kind}.db", jiff::Timestamp::now().strftime(TIME));
     let (path, beside) = (backups.join(name), backups.join("gatepost.new"));
-    private_file::create(&beside).map_err(failed)?;
+    drop(private_file::create(&beside).map_err(failed)?);
     let made = copy_to(source, &beside, pause).and_then(|()| check(&beside));
     if let Err(error) = made {
         private_file::remove(&beside).map_err(failed)?;

@@ -13,7 +13,7 @@ use super::{LockError, StoreError, alone, private_file, restore, schema::Schema}
 pub(super) fn create(directory: &Path, schema: Schema) -> Result<(), StoreError> {
     let failed = |error| StoreError::Lock(LockError::Directory(directory.into(), error));
     let beside = directory.join("gatepost.db.new");
-    alone::clear(&beside).and_then(|()| private_file::create(&beside)).map_err(failed)?;
+    alone::clear(&beside).and_then(|()| private_file::create(&beside)).map(drop).map_err(failed)?;
     let mut database = Connection::open(&beside)?;
     // Only a new database takes this; it lets go of room step by step.
     database.pragma_update(None, "auto_vacuum", "incremental")?;

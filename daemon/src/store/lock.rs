@@ -2,17 +2,20 @@
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Read as _, Write as _},
+    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    net::SocketAddr,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
+
+use rustix::fs::OFlags;
 
 use super::private_file;
 
 /// Held as long as a process uses a data directory. The kernel frees it when the process ends, however it ends.
 #[derive(Debug)]
 pub struct DirectoryLock {
-    _file: File,
+    file: File,
 }
 
 /// Why the directory cannot be had.
@@ -33,6 +36,19 @@ impl DirectoryLock {
         file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
     }
 
+    /// Whether a process that has this directory now said that it listens at this address. Whoever else listens there is no hub: a
+    /// token is not for them.
+    pub fn is_held_at(directory: &Path, address: SocketAddr) -> bool {
+        let said = fs::read_to_string(directory.join("lock")).unwrap_or_default();
+        said.lines().nth(1) == Some(&address.to_string()) && Self::is_held(directory)
+    }
+
+    /// Says where the process that has the directory listens.
+    pub(super) fn listens_at(&self, address: SocketAddr) -> io::Result<()> {
+        (&self.file).seek(SeekFrom::End(0))?;
+        writeln!(&self.file, "{address}")
+    }
+
     /// Makes the directory (readable by its owner only) if need be, and locks it.
     pub fn take(directory: &Path) -> Result<Self, LockError> {
         let failed = |error| LockError::Directory(directory.into(), error);
@@ -48,6 +64,8 @@ impl DirectoryLock {
             .create(true)
             .truncate(false)
             .mode(0o600)
+            // Another user's directory may have a link there.
+            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
             .open(directory.join("lock"))
             .map_err(failed)?;
         match file.try_lock() {
@@ -55,6 +73,7 @@ impl DirectoryLock {
             Err(TryLockError::WouldBlock) => {
                 let mut pid = String::new();
                 let _ = (&mut file).take(20).read_to_string(&mut pid);
+                let pid = pid.lines().next().unwrap_or_default();
                 return Err(LockError::Held(directory.into(), pid.trim().to_owned()));
             }
             Err(TryLockError::Error(error)) => return Err(failed(error)),
@@ -63,6 +82,6 @@ impl DirectoryLock {
         if let Err(error) = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())) {
             tracing::warn!(%error, "cannot write this process's id into the lock");
         }
-        Ok(Self { _file: file })
+        Ok(Self { file })
     }
 }

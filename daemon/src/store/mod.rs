@@ -7,7 +7,7 @@
 //! twice elsewhere.
 //!
 //! [`fresh`] makes a new database, whole or not at all; [`space`] watches over the room on the disk, [`backup`] copies the
-//! database and [`restore`] puts a copy back, [`epoch`] knows an old copy for one, [`anchor`] keeps the time. [`schema`] holds
+//! database and [`restore`] puts a copy back, [`owner`] is for root, whose directory it is not, [`epoch`] knows an old copy for one, [`anchor`] keeps the time. [`schema`] holds
 //! the tables, and says which databases of other versions can be used. What the rows mean is known by the modules that own them.
 
 mod alone;
@@ -17,6 +17,7 @@ mod epoch;
 mod error;
 mod fresh;
 mod lock;
+pub mod owner;
 pub(crate) mod private_file;
 pub mod restore;
 mod schema;
@@ -24,6 +25,7 @@ mod space;
 mod writer;
 
 use std::{
+    net::SocketAddr,
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex,
@@ -75,7 +77,7 @@ struct Inner {
     clock: Mutex<Clock>,
     opened_at: i64,
     commits: Arc<AtomicU64>,
-    _lock: DirectoryLock,
+    lock: DirectoryLock,
 }
 
 impl Store {
@@ -120,8 +122,16 @@ impl Store {
             clock: Mutex::new(clock),
             opened_at: now_ms(),
             commits,
-            _lock: lock,
+            lock,
         })))
+    }
+
+    /// Says to whoever may read the directory where the hub that has it listens.
+    ///
+    /// # Errors
+    /// The disk says no.
+    pub fn listens_at(&self, address: SocketAddr) -> std::io::Result<()> {
+        self.0.lock.listens_at(address)
     }
 
     fn is_closed(&self) -> bool {

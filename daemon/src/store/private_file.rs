@@ -10,7 +10,7 @@ use std::{
 /// Writes a file beside its place and moves it there, so that a power cut leaves the old one or the new one.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path);
-    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    let mut file = create(&beside)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
@@ -42,10 +42,10 @@ pub(super) fn tighten(directory: &Path) {
     }
 }
 
-/// Makes an empty file in the place of whatever was left there; only its owner may read it.
-pub(super) fn create(path: &Path) -> io::Result<()> {
+/// Makes an empty file in the place of whatever was left there, a link among it; only its owner may read it.
+pub(super) fn create(path: &Path) -> io::Result<File> {
     remove(path)?;
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path).map(drop)
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Removes a file, if it is there.

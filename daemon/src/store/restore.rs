@@ -90,7 +90,7 @@ fn prepared(
 ) -> Result<Prepared, BackupError> {
     let failed = |error| BackupError::File(directory.into(), error);
     alone::clear(beside).map_err(failed)?;
-    private_file::create(beside).map_err(failed)?;
+    drop(private_file::create(beside).map_err(failed)?);
     let damaged = |error: &dyn std::fmt::Display| BackupError::Damaged(copy.into(), error.to_string());
     // By SQLite, because what is in a log beside it belongs to it.
     let source = open(copy).map_err(|error| damaged(&error))?;

@@ -24,6 +24,11 @@ pub(crate) fn fails(ended: &Ended, status: i32, says: &str) -> Result<()> {
     Ok(())
 }
 
+/// With what a command ends that is given a configuration that cannot be used.
+fn unusable(command: &str) -> i32 {
+    if command == "run" { 78 } else { 1 }
+}
+
 #[test]
 fn init_writes_a_configuration_that_runs_and_never_overwrites_one() -> Result<()> {
     for full in [&[][..], &["--full"]] {
@@ -174,11 +179,11 @@ fn a_mistake_in_the_configuration_is_named_with_its_line() -> Result<()> {
         fs::write(&file, mistake)?;
         for command in ["check", "run"] {
             let ended = gatepost(&["--config", path, command], b"", &[])?;
-            fails(&ended, 1, says)?;
+            fails(&ended, unusable(command), says)?;
             ensure!(!ended.stderr.contains("syt_secret"), "{ended:?}");
         }
     }
-    fails(&gatepost(&["--config", "/nonexistent/gatepost.toml", "run"], b"", &[])?, 1, "gatepost init")
+    fails(&gatepost(&["--config", "/nonexistent/gatepost.toml", "run"], b"", &[])?, 78, "gatepost init")
 }
 
 #[test]
@@ -235,7 +240,7 @@ fn a_secret_that_everybody_can_read_is_refused_with_the_command_that_mends_it() 
     let mend = format!("chmod 600 {}", secret.display());
     for command in [&["check", "--offline"][..], &["run"]] {
         let ended = hub.cli(command)?;
-        fails(&ended, 1, &mend)?;
+        fails(&ended, unusable(command[0]), &mend)?;
         ensure!(!ended.stderr.contains("s3cret"), "{ended:?}");
     }
     // As it says, and the hub starts.
@@ -328,7 +333,7 @@ fn an_agent_that_stands_twice_in_a_file_of_allowlists_is_refused_by_check_run_an
     let says =
         format!("{}:3: \"courier\": it is there already, on line 2: make one list of both", file.display());
     for command in [&["check", "--offline"][..], &["run"]] {
-        fails(&hub.cli(command)?, 1, &says)?;
+        fails(&hub.cli(command)?, unusable(command[0]), &says)?;
     }
     fs::write(&file, once)?;
     hub.run()?;
@@ -347,7 +352,7 @@ fn an_entry_that_matches_nothing_is_said_by_check_and_refused_if_it_was_to_hold(
     // The channel has no such address, and a hub does not start with it.
     let says = format!("{}:4: agents.courier.allow: \"local:x*\": ", file.display());
     for command in [&["check", "--offline"][..], &["run"]] {
-        fails(&hub.cli(command)?, 1, &says)?;
+        fails(&hub.cli(command)?, unusable(command[0]), &says)?;
     }
     fs::write(&file, "{\n\"courier\": [\n\"local:ann\",\n\"pigeon:x\"\n]\n}\n")?;
     let checked = hub.cli(&["check", "--offline"])?;
@@ -362,7 +367,7 @@ fn an_entry_that_matches_nothing_is_said_by_check_and_refused_if_it_was_to_hold(
     let says =
         format!("gatepost.toml:{line}: agents.courier.hold: \"*\" stands for any address only by itself");
     for command in [&["check", "--offline"][..], &["reload"], &["run"]] {
-        fails(&hub.cli(command)?, 1, &says)?;
+        fails(&hub.cli(command)?, unusable(command[0]), &says)?;
     }
     hub.terminate()
 }
@@ -378,7 +383,7 @@ fn an_address_that_its_channel_cannot_have_is_refused_by_check_as_by_run() -> Re
         let hub = SpawnedHub::at_rest(tempfile::tempdir()?.into(), &config)?;
         for command in [&["check", "--offline"][..], &["run"]] {
             let ended = hub.cli(command)?;
-            fails(&ended, 1, says).context(command[0])?;
+            fails(&ended, unusable(command[0]), says).context(command[0])?;
             ensure!(ended.stderr.contains("gatepost.toml:"), "{ended:?}");
         }
     }
@@ -415,7 +420,7 @@ fn a_folder_to_attach_from_that_holds_what_is_not_the_agents_is_refused_by_check
         hub.configure(&format!("{plain}attach_from = \"{folder}\"\n"))?;
         for command in [&["check", "--offline"][..], &["reload"], &["run"]] {
             let ended = hub.cli(command)?;
-            fails(&ended, 1, says).with_context(|| format!("{folder} {command:?}"))?;
+            fails(&ended, unusable(command[0]), says).with_context(|| format!("{folder} {command:?}"))?;
             ensure!(ended.stderr.contains("gatepost.toml:9: agents.courier.attach_from: "), "{ended:?}");
         }
     }

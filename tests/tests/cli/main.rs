@@ -4,5 +4,6 @@ mod command_line;
 mod configuration;
 mod demo;
 mod printing;
+mod root;
 mod service;
 mod tokens;

@@ -36,7 +36,7 @@ fn a_unit_gives_the_data_directory_and_the_credentials() -> Result<()> {
     let unit = [("STATE_DIRECTORY", state), ("CREDENTIALS_DIRECTORY", at)];
     let check =
         |environment: &[(&str, &str)]| gatepost(&["--config", path, "check", "--offline"], b"", environment);
-    fails(&check(&unit)?, 1, "cannot read the secret in")?;
+    fails(&check(&unit)?, 1, "no systemd credential bot")?;
     for name in ["bot", "gatepost_bot"] {
         fs::write(loaded.join(name), "1:s3cret")?;
         ensure!(check(&unit)?.status == 0, "{:?}", check(&unit)?);

@@ -12,6 +12,7 @@ use rustix::fs::{Access, access};
 
 use super::Found;
 use crate::{
+    cause::refused_address,
     config::{Config, hooks::Transport, voice::Speaks},
     printing::print_note,
     store::DirectoryLock,
@@ -39,19 +40,14 @@ fn taken(config: &Config) -> Vec<Found> {
     let addresses = [("hub.listen", config.hub.listen)].into_iter().chain(broker);
     let refused = addresses.filter_map(|(key, address)| {
         let error = std::net::TcpListener::bind(address).err()?;
-        let mend = match error.kind() {
-            io::ErrorKind::AddrInUse => {
-                format!("; end the program that has it (ss -ltnp 'sport = :{}' names it), or give {key} another port", address.port())
-            }
-            _ => format!("; give {key} an address of this machine, with a port from 1024 on"),
-        };
-        Some(Found::missing(key, address, format!("the hub cannot listen there: {error}{mend}")))
+        let mend = refused_address(key, &address, &error);
+        Some(Found::missing(key, address, format!("the hub cannot listen there: {error}; {mend}")))
     });
     refused.collect()
 }
 
 /// Programs that the hub is to run, by their keys.
-fn programs(config: &Config) -> Vec<(String, PathBuf)> {
+pub(super) fn programs(config: &Config) -> Vec<(String, PathBuf)> {
     let hooks = config.hooks.iter().filter(|(_, hook)| hook.enabled);
     let mut programs: Vec<(String, PathBuf)> = hooks
         .filter_map(|(name, hook)| match hook.way() {
