@@ -29,6 +29,7 @@
 pub mod admission;
 pub mod agents;
 pub mod approval;
+pub mod archive;
 pub mod audit;
 pub mod blocking;
 pub mod cause;

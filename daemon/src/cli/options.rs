@@ -22,6 +22,7 @@ const UNUSED: [Unused; 2] = [
             &["run"],
             &["demo"],
             &["audit"],
+            &["backup"],
             &["restore"],
             &["render"],
             &["chunk"],

@@ -4,19 +4,32 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::{Failed, output};
+use super::{Failed, output, passphrase::PassphraseFile};
 use crate::{
+    archive::{Kind, Manifest, Source},
     clock::rfc3339,
     config::Config,
-    hub::restore::{self, Access, restore},
+    hub::{
+        public_key,
+        restore::{self, Access, Restored, restore, restore_archive},
+    },
     printing::{PrintError, print_note, print_result},
+    random::to_hex,
+    settings::secret::Secret,
     store::backup::{self, BackupError, Copy},
 };
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The backup; without it, the newest in the data directory.
+    /// The backup: a file of `gatepost backup` (- is standard input), or a daily copy. Without it, the newest daily copy in the data
+    /// directory.
     backup: Option<PathBuf>,
+    #[command(flatten)]
+    passphrase: PassphraseFile,
+    /// Unpack a file of `gatepost backup` into this new folder and change nothing else: the configuration and its secrets are
+    /// put back from there by hand. Needs no configuration.
+    #[arg(long, value_name = "FOLDER", requires = "backup", conflicts_with_all = ["access", "list"])]
+    extract: Option<PathBuf>,
     /// What becomes of tokens and companions if the database that is replaced is lost or damaged, and cannot say whether they were
     /// revoked after the backup was made. What it knows to be revoked stays so in any case.
     #[arg(long, value_name = "WHAT")]
@@ -30,6 +43,9 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
+    if let (Some(folder), Some(backup)) = (&arguments.extract, &arguments.backup) {
+        return extract(backup, folder, &arguments.passphrase);
+    }
     let config = Config::load(path).map_err(Failed::refused)?;
     let directory = &config.hub.data_dir;
     if arguments.list {
@@ -37,9 +53,51 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
     }
     let newest = || backup::newest(directory).ok_or_else(|| BackupError::None(backup::folder(directory)));
     let chosen = arguments.backup.map_or_else(newest, Ok).map_err(Failed::refused)?;
-    let restored = restore(directory, &chosen, arguments.access).map_err(Failed::refused)?;
+    // A database is opened by SQLite, and reads better there if it cannot be.
+    let source = Source::open(&chosen).ok().filter(|source| source.kind() != Kind::Other);
+    let Some(source) = source else {
+        let restored = restore(directory, &chosen, arguments.access).map_err(Failed::refused)?;
+        return tell(&chosen, &restored);
+    };
+    let passphrase = passphrase_of(&source, &arguments.passphrase)?;
+    let (restored, manifest) =
+        restore_archive(directory, source, passphrase.as_ref(), arguments.access).map_err(Failed::refused)?;
+    tell(&chosen, &restored)?;
+    tell_of_moving(directory, &manifest);
+    Ok(())
+}
+
+fn passphrase_of(source: &Source, file: &PassphraseFile) -> Result<Option<Secret>, Failed> {
+    (source.kind() == Kind::Sealed).then(|| file.ask()).transpose()
+}
+
+fn extract(backup: &Path, folder: &Path, file: &PassphraseFile) -> Result<(), Failed> {
+    let source = Source::open(backup)?;
+    if source.kind() == Kind::Other {
+        let backup = backup.display();
+        return Err(Failed::Usage(format!(
+            "{backup} is not a file of gatepost backup: there is nothing to extract"
+        )));
+    }
+    if folder.exists() {
+        return Err(Failed::Usage(format!("{} is there already: choose a new folder", folder.display())));
+    }
+    let passphrase = passphrase_of(&source, file)?;
+    if let Err(error) = source.unpack(passphrase.as_ref(), folder) {
+        // It was made a moment ago, for this alone.
+        let _ = std::fs::remove_dir_all(folder);
+        return Err(error.into());
+    }
+    print_result!("{}", folder.display())?;
+    print_note!(
+        "nothing of it is in use: the keys and secrets in it lie open to whoever may read the folder"
+    );
+    Ok(())
+}
+
+fn tell(chosen: &Path, restored: &Restored) -> Result<(), Failed> {
     print_result!("restored {}", chosen.display())?;
-    if let Some(replaced) = restored.replaced {
+    if let Some(replaced) = &restored.replaced {
         print_note!("what was there before is in {}", replaced.display());
     }
     if !restored.revoked.is_empty() {
@@ -53,6 +111,24 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
         "tokens and companions that were made after this backup are not in it: make and pair them again"
     );
     Ok(())
+}
+
+/// What a person must know when a hub goes on from a backup elsewhere.
+fn tell_of_moving(directory: &Path, manifest: &Manifest) {
+    print_note!(
+        "start one hub alone: if the one that this backup was made of ({}) ran again, both would send, receive and ask for approval",
+        manifest.made
+    );
+    let own = public_key(directory).ok().map(|key| to_hex(&key.0));
+    if let Some(hub) = manifest.hub.as_ref().filter(|hub| own.as_ref() != Some(*hub)) {
+        print_note!(
+            "the backup has no keys, and this hub has others than the one that it was made of: pair all companions again \
+             (gatepost companion pair); the audit up to here is verified with gatepost audit verify --key {hub}"
+        );
+    }
+    print_note!(
+        "the configuration is not put back: gatepost restore BACKUP --extract FOLDER unpacks the one that is in the backup"
+    );
 }
 
 fn list(config: &Config, json: bool) -> Result<(), PrintError> {

@@ -42,8 +42,31 @@ const REFERRED: &str = "SELECT EXISTS (SELECT 1 FROM file_uses WHERE digest = ?1
     OR EXISTS (SELECT 1 FROM local WHERE digest = ?1) OR EXISTS (SELECT 1 FROM uploads WHERE digest = ?1)
     OR EXISTS (SELECT 1 FROM inbound_files WHERE digest = ?1)";
 
+/// Where one of these says it: its table, which has a column `digest`.
+const REFERRING: [&str; 4] = ["file_uses", "local", "uploads", "inbound_files"];
+
+/// All files that a database refers to, each once.
+///
+/// # Errors
+/// The database cannot be read.
+pub fn referred(db: &Connection) -> rusqlite::Result<Vec<Digest>> {
+    let mut found = std::collections::BTreeSet::new();
+    for table in REFERRING {
+        // An older schema has not all of them.
+        if !db.column_exists(None, table, "digest")? {
+            continue;
+        }
+        let mut rows =
+            db.prepare(&format!("SELECT DISTINCT digest FROM {table} WHERE digest IS NOT NULL"))?;
+        for digest in rows.query_map([], |row| row.get::<_, [u8; 32]>(0))? {
+            found.insert(digest?);
+        }
+    }
+    Ok(found.into_iter().map(Digest).collect())
+}
+
 /// Where staged files are under a data directory.
-pub(super) fn folder(data: &Path) -> PathBuf {
+pub fn folder(data: &Path) -> PathBuf {
     data.join("files")
 }
 

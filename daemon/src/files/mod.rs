@@ -32,7 +32,7 @@ use tokio::{
     sync::{Semaphore, SemaphorePermit},
 };
 
-pub use blob_store::Pin;
+pub use blob_store::{Pin, folder, referred};
 pub use uploads::Uploaded;
 
 use crate::{

@@ -15,6 +15,8 @@ use rusqlite::{Connection, Transaction, types::FromSql};
 use crate::{
     agents::{self, AgentError},
     approval::registry::{self, DeviceError},
+    archive::{ArchiveError, Manifest, Source},
+    settings::secret::Secret,
     store::{self, StoreError, backup::BackupError},
 };
 
@@ -63,6 +65,9 @@ pub enum RestoreError {
     /// The files.
     #[error(transparent)]
     Backup(#[from] BackupError),
+    /// The backup's file.
+    #[error(transparent)]
+    Archive(#[from] ArchiveError),
     /// The tokens.
     #[error(transparent)]
     Agent(#[from] AgentError),
@@ -112,6 +117,30 @@ pub fn restore(directory: &Path, backup: &Path, access: Option<Access>) -> Resul
         Ok::<_, RestoreError>(())
     })?;
     Ok(Restored { replaced, revoked })
+}
+
+/// Puts the database, the files and the keys of a backup in the place of those of a hub that does not run.
+///
+/// # Errors
+/// As [`restore`], or the backup is not whole, or not opened by the passphrase. All is then as it was.
+pub fn restore_archive(
+    directory: &Path,
+    source: Source,
+    passphrase: Option<&Secret>,
+    access: Option<Access>,
+) -> Result<(Restored, Manifest), RestoreError> {
+    let (mut revoked, mut manifest) = (vec![], None);
+    let unpack = |folder: &Path| {
+        let unpacked = source.unpack(passphrase, folder)?;
+        manifest = Some(unpacked.manifest);
+        Ok(unpacked.database)
+    };
+    let replaced = store::restore::restore_unpacked(directory, unpack, |copy, replaced| {
+        revoked = carry_over(copy, replaced, access)?;
+        Ok::<_, RestoreError>(())
+    })?;
+    let manifest = manifest.expect("it was unpacked before it was restored");
+    Ok((Restored { replaced, revoked }, manifest))
 }
 
 /// Revokes in the copy what has no access any more.

@@ -6,7 +6,9 @@
 //! is a copy, so that nothing of it is sent by itself wherever it is put back ([`super::epoch`]).
 //!
 //! The copy from before a migration is the way back to the program before: there is one, the newest, and it stays until the
-//! next migration. [`super::restore`] puts a copy back.
+//! next migration. [`super::restore`] puts a copy back. A copy that leaves the machine is a [`DatabaseCopy`].
+
+mod apart;
 
 use std::{
     fs, io,
@@ -20,6 +22,8 @@ use rusqlite::{
     Connection, OpenFlags,
     backup::{Backup, StepResult},
 };
+
+pub use apart::DatabaseCopy;
 
 use super::{LockError, Store, StoreError, epoch, private_file, space};
 
@@ -61,6 +65,9 @@ pub enum BackupError {
     /// What was copied is not whole.
     #[error("{} is damaged: {}", .0.display(), .1)]
     Damaged(PathBuf, String),
+    /// There is no database.
+    #[error("there is no database in {}: no hub has run there", .0.display())]
+    NoDatabase(PathBuf),
     /// There is none.
     #[error("there is no backup in {}", .0.display())]
     None(PathBuf),
@@ -218,9 +225,7 @@ fn keep_copy(
     let backups = folder(directory);
     let failed = |error| BackupError::File(backups.clone(), error);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&backups).map_err(failed)?;
-    let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
-    let size: i64 = source.query_row(sql, [], |row| row.get(0))?;
-    let size = u64::try_from(size).unwrap_or(u64::MAX);
+    let size = size_of(source)?;
     let free = space::free(directory).unwrap_or(u64::MAX);
     if free < size.saturating_add(MIN_LEFT_BYTES) {
         return Err(BackupError::NoRoom(size.saturating_add(MIN_LEFT_BYTES), free));
@@ -237,6 +242,13 @@ fn keep_copy(
     synced.and_then(|()| fs::rename(&beside, &path)).map_err(failed)?;
     private_file::sync(&backups).and_then(|()| private_file::sync(directory)).map_err(failed)?;
     Ok(path)
+}
+
+/// Bytes of a database.
+fn size_of(db: &Connection) -> rusqlite::Result<u64> {
+    let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+    let size: i64 = db.query_row(sql, [], |row| row.get(0))?;
+    Ok(u64::try_from(size).unwrap_or(u64::MAX))
 }
 
 /// Copies a database into an empty file: a single one, with no log beside it, that says that it is a copy.

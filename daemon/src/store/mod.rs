@@ -63,6 +63,14 @@ fn damage(db: &Connection) -> rusqlite::Result<Option<String>> {
     Ok((report != "ok").then_some(report))
 }
 
+/// Bytes that may still be written in the file system of `directory`.
+///
+/// # Errors
+/// The file system does not say.
+pub(crate) fn room_on_disk(directory: &Path) -> std::io::Result<u64> {
+    space::free(directory)
+}
+
 /// A handle on the database. Clones share it.
 #[derive(Clone)]
 pub struct Store(Arc<Inner>);

@@ -57,7 +57,7 @@ pub(super) fn remove(path: &Path) -> io::Result<()> {
 }
 
 /// Makes what was created, renamed and removed in a directory last.
-pub(super) fn sync(directory: &Path) -> io::Result<()> {
+pub(crate) fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 

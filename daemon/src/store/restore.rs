@@ -6,7 +6,9 @@
 //! the name [`READY`] it is the database to be. The old files are moved away, the database itself first, and the copy takes
 //! its name. Whatever stops that half-way, the next who locks the directory goes on with it ([`finish`]).
 //!
-//! What a restored copy may do is said in [`super::epoch`].
+//! What a restored copy may do is said in [`super::epoch`]; what a backup brings beside its database, in [`unpacked`].
+
+mod unpacked;
 
 use std::{
     fs, io,
@@ -39,30 +41,58 @@ pub fn restore<E: From<BackupError>>(
     copy: &Path,
     amend: impl FnOnce(&Transaction<'_>, Option<&Connection>) -> Result<(), E>,
 ) -> Result<Option<PathBuf>, E> {
-    restore_as(Schema::OWN, directory, copy, amend)
+    restore_as(Schema::OWN, directory, |_| Ok(copy.into()), amend)
+}
+
+/// The same with a backup, which `unpack` reads into the folder that it is given, not there yet, once the directory is locked.
+/// It returns where the database in it is. Files of messages are beneath `files` there, the hub's keys beneath `keys`.
+pub fn restore_unpacked<E: From<BackupError>>(
+    directory: &Path,
+    unpack: impl FnOnce(&Path) -> Result<PathBuf, E>,
+    amend: impl FnOnce(&Transaction<'_>, Option<&Connection>) -> Result<(), E>,
+) -> Result<Option<PathBuf>, E> {
+    restore_as(Schema::OWN, directory, unpack, amend)
 }
 
 /// The same as a program with this schema would.
 fn restore_as<E: From<BackupError>>(
     schema: Schema,
     directory: &Path,
-    copy: &Path,
+    copy: impl FnOnce(&Path) -> Result<PathBuf, E>,
     amend: impl FnOnce(&Transaction<'_>, Option<&Connection>) -> Result<(), E>,
 ) -> Result<Option<PathBuf>, E> {
     let _lock = DirectoryLock::take(directory).map_err(BackupError::from)?;
     let failed = |error| BackupError::File(directory.into(), error);
     finish(directory).map_err(failed)?;
+    let restored = replace(schema, directory, copy, amend);
+    if restored.is_err() && !is_halfway(directory) {
+        // There may be keys in it, and they are not wanted. If it cannot be removed, the next who locks the directory tries again.
+        let _ = unpacked::clear(directory);
+    }
+    restored
+}
+
+/// Puts a copy in the place of the database of a directory that is locked.
+fn replace<E: From<BackupError>>(
+    schema: Schema,
+    directory: &Path,
+    copy: impl FnOnce(&Path) -> Result<PathBuf, E>,
+    amend: impl FnOnce(&Transaction<'_>, Option<&Connection>) -> Result<(), E>,
+) -> Result<Option<PathBuf>, E> {
+    let failed = |error| BackupError::File(directory.into(), error);
+    let copy = copy(&unpacked::place(directory))?;
     // One that is lost cannot be opened; one that is damaged fails when it is read.
     let replaced = open(&directory.join("gatepost.db")).ok();
     let beside = directory.join("gatepost.db.new");
-    let Prepared { mut database, kept } = prepared(schema, directory, copy, &beside, replaced.as_ref())?;
+    let Prepared { mut database, kept } = prepared(schema, directory, &copy, &beside, replaced.as_ref())?;
     let sql = |error: rusqlite::Error| BackupError::from(error);
     let tx = database.transaction().map_err(sql)?;
     amend(&tx, replaced.as_ref())?;
     tx.commit().map_err(sql)?;
     drop(replaced);
     alone::seal(database, &beside).map_err(BackupError::from)?;
-    let swapped = fs::rename(&beside, directory.join(READY))
+    let swapped = unpacked::prepare(directory)
+        .and_then(|()| fs::rename(&beside, directory.join(READY)))
         .and_then(|()| private_file::sync(directory))
         .and_then(|()| finish(directory));
     let replaced = swapped.map_err(failed)?;
@@ -139,12 +169,19 @@ fn same_file(one: &Path, other: &Path) -> bool {
 pub(super) fn finish(directory: &Path) -> io::Result<Option<PathBuf>> {
     let (ready, database) = (directory.join(READY), directory.join("gatepost.db"));
     if ready.exists() {
+        unpacked::take_keys(directory)?;
         move_away(directory, &["gatepost.db"])?;
         move_away(directory, &BESIDE)?;
         fs::rename(&ready, &database)?;
         private_file::sync(directory)?;
     }
+    unpacked::clear(directory)?;
     settle_away(directory)
+}
+
+/// Whether a restore was stopped half-way, and the copy is to be the database.
+pub(super) fn is_halfway(directory: &Path) -> bool {
+    directory.join(READY).exists()
 }
 
 /// Moves what lies beside a database that is not there out of the way of a new one.
@@ -213,7 +250,7 @@ pub(crate) fn as_it_is_by(
     directory: &Path,
     copy: &Path,
 ) -> Result<Option<PathBuf>, BackupError> {
-    restore_as(schema, directory, copy, |_, _| Ok(()))
+    restore_as(schema, directory, |_| Ok(copy.into()), |_, _| Ok(()))
 }
 
 #[cfg(test)]
