@@ -3,6 +3,7 @@
 mod backup;
 mod disk;
 mod metrics;
+mod moving;
 mod processors;
 mod put_back;
 mod reload;

@@ -4,6 +4,7 @@
 
 use std::{
     fs,
+    os::unix::fs::PermissionsExt as _,
     path::Path,
     sync::{
         Arc,
@@ -181,6 +182,68 @@ fn a_restore_and_the_start_after_it_can_be_killed_at_any_moment() -> Result<()> 
     let (old, restored, cut) = (old.into_inner(), restored.into_inner(), cut.into_inner());
     println!("restores: {cut} cut short, {old} left the old one, {restored} the backup");
     ensure!(cut > 0 && old > 0 && restored > 0, "the kills did not hit what they are for");
+    Ok(())
+}
+
+#[test]
+fn a_restore_that_brings_keys_can_be_killed_at_any_moment_and_mixes_none() -> Result<()> {
+    let hub = |messages: usize| -> Result<SpawnedHub> {
+        let mut hub = SpawnedHub::start(AGENTS)?;
+        let agent = hub.agent("courier")?;
+        for number in 0..messages {
+            agent.send_and_wait(&json!({"to": "local:team", "message": format!("Number {number}.")}))?;
+        }
+        hub.kill()?;
+        Ok(hub)
+    };
+    let (moved, model) = (hub(3)?, hub(1)?);
+    let passphrase = moved.folder().path().join("passphrase");
+    fs::write(&passphrase, "killed at any moment")?;
+    fs::set_permissions(&passphrase, fs::Permissions::from_mode(0o600))?;
+    let backup = moved.folder().path().join("hub.backup");
+    let (backup, passphrase) = (backup.to_str().context("UTF-8")?, passphrase.to_str().context("UTF-8")?);
+    moved.cli(&["backup", backup, "--with-keys", "--passphrase-file", passphrase])?.well()?;
+    // Both are of a hub that was killed: so one log has what the database has not.
+    let key = |hub: &SpawnedHub| fs::read(hub.data_dir().join("hub.key"));
+    let (ours, theirs) = ((key(&model)?, 1), (key(&moved)?, 3));
+    let restore = ["restore", backup, "--access", "revoke", "--passphrase-file", passphrase];
+    let copy = || -> Result<SpawnedHub> {
+        let hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), AGENTS)?;
+        copy_into(&model.data_dir(), &hub.data_dir())?;
+        Ok(hub)
+    };
+    let began = Instant::now();
+    copy()?.cli(&restore)?.well()?;
+    let whole = u64::try_from(began.elapsed().as_millis())?;
+
+    let (old, restored, halfway) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
+    often("restores with keys", |dice| {
+        let mut hub = copy()?;
+        // Most of the time goes into the passphrase, before anything is written.
+        hub.cli_killed(&restore, Duration::from_millis(whole / 2 + dice.below(whole * 3)))?;
+        let left = |name: &str| hub.data_dir().join(name).exists();
+        if left("restored.part") || left("restored.keys") || left("gatepost.db.restored") {
+            halfway.fetch_add(1, Ordering::Relaxed);
+        }
+        let found = (count(&lives(&mut hub)?)?, key(&hub)?);
+        let found = (found.1, found.0);
+        match found {
+            found if found == ours => old.fetch_add(1, Ordering::Relaxed),
+            found if found == theirs => restored.fetch_add(1, Ordering::Relaxed),
+            (_, messages) => anyhow::bail!("{messages} messages with the key of the other hub"),
+        };
+        hub.kill()?;
+        let verified = hub.cli(&["audit", "verify"])?;
+        ensure!(verified.status == 0, "{verified:?}");
+        let left = |name: &str| hub.data_dir().join(name).exists();
+        ensure!(!left("restored.part") && !left("restored.keys"), "keys are left lying");
+        Ok(())
+    })?;
+    let (old, restored, halfway) = (old.into_inner(), restored.into_inner(), halfway.into_inner());
+    println!(
+        "restores with keys: {old} left the old one, {restored} the backup; {halfway} were killed in between"
+    );
+    ensure!(old > 0 && restored > 0, "the kills did not hit what they are for");
     Ok(())
 }
 

@@ -235,3 +235,93 @@ fn the_log_of_a_database_that_is_not_there_is_moved_away_from_a_new_one() {
         .find(|path| path.to_str().unwrap().contains("replaced-"));
     assert_eq!(fs::read_dir(kept.unwrap()).unwrap().count(), 3);
 }
+
+/// A directory with a database of its own and keys of another hub's, and a backup of one that has another message.
+async fn with_a_backup_to_restore() -> (tempfile::TempDir, PathBuf) {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    add(&store, "one").await;
+    let copy = store.back_up(7).await.unwrap();
+    add(&store, "two").await;
+    close(store);
+    for (name, content) in [("hub.key", "old"), ("hub.seal", "old"), ("audit.checkpoint", "old")] {
+        fs::write(directory.path().join(name), content).unwrap();
+    }
+    (directory, copy)
+}
+
+/// Unpacks a backup with these keys, and a file.
+fn unpacked_with_keys(copy: &Path, into: &Path) -> PathBuf {
+    for folder in ["", "keys", "files"] {
+        fs::create_dir(into.join(folder)).unwrap();
+    }
+    for (name, content) in [("keys/hub.key", "new"), ("keys/hub.seal", "new"), ("files/abc", "attached")] {
+        fs::write(into.join(name), content).unwrap();
+    }
+    let database = into.join("gatepost.db");
+    fs::copy(copy, &database).unwrap();
+    database
+}
+
+fn restored_with_keys(directory: &Path, copy: &Path) -> Result<Option<PathBuf>, BackupError> {
+    restore_unpacked(directory, |into| Ok(unpacked_with_keys(copy, into)), |_, _| Ok(()))
+}
+
+#[tokio::test]
+async fn keys_and_files_come_along_with_the_database_and_what_was_there_is_kept() {
+    let (directory, copy) = with_a_backup_to_restore().await;
+    let read = |name: &str| fs::read_to_string(directory.path().join(name)).unwrap();
+    let kept = restored_with_keys(directory.path(), &copy).unwrap().unwrap();
+    assert_eq!([read("hub.key"), read("hub.seal"), read("files/abc")], ["new", "new", "attached"]);
+    for name in ["hub.key", "hub.seal", "audit.checkpoint"] {
+        assert_eq!(fs::read_to_string(kept.join(name)).unwrap(), "old", "{name}");
+    }
+    // What another hub signed would be taken for a fault.
+    assert!(!directory.path().join("audit.checkpoint").exists());
+    assert!(!unpacked::place(directory.path()).exists());
+    assert_eq!(look(&Store::open(directory.path()).unwrap()).await, (1, true));
+}
+
+#[tokio::test]
+async fn whatever_stops_a_restore_with_keys_the_next_start_has_all_of_it_or_nothing() {
+    // How far it came: unpacked, keys waiting, the database ready, and then one rename after the other.
+    for stopped in 0..8 {
+        let (directory, copy) = with_a_backup_to_restore().await;
+        let (at, part) = (|name: &str| directory.path().join(name), unpacked::place(directory.path()));
+        unpacked_with_keys(&copy, &part);
+        let away = at(AWAY);
+        let moved = |name: &str| {
+            fs::create_dir_all(&away).unwrap();
+            fs::rename(at(name), away.join(name)).unwrap();
+        };
+        let steps: [&dyn Fn(); 7] = [
+            &|| unpacked::prepare(directory.path()).unwrap(),
+            &|| drop(fs::copy(&copy, at(READY)).unwrap()),
+            &|| moved("audit.checkpoint"),
+            &|| moved("hub.key"),
+            &|| fs::rename(at("restored.keys/hub.key"), at("hub.key")).unwrap(),
+            &|| moved("hub.seal"),
+            &|| fs::rename(at("restored.keys/hub.seal"), at("hub.seal")).unwrap(),
+        ];
+        steps[..stopped].iter().for_each(|step| step());
+        let is_restored = stopped > 1;
+        let wanted = if is_restored { (1, true) } else { (2, false) };
+        assert_eq!(look(&Store::open(directory.path()).unwrap()).await, wanted, "stopped {stopped}");
+        for name in ["hub.key", "hub.seal"] {
+            let found = fs::read_to_string(at(name)).unwrap();
+            assert_eq!(found, if is_restored { "new" } else { "old" }, "{name}, stopped {stopped}");
+        }
+        assert!(!part.exists() && !at("restored.keys").exists(), "keys are left lying, stopped {stopped}");
+    }
+}
+
+#[tokio::test]
+async fn a_backup_that_is_refused_leaves_nothing_behind() {
+    let (directory, copy) = with_a_backup_to_restore().await;
+    let refused = |_: &Transaction<'_>, _: Option<&Connection>| Err(BackupError::None(PathBuf::new()));
+    let unpack = |into: &Path| Ok(unpacked_with_keys(&copy, into));
+    assert!(restore_unpacked(directory.path(), unpack, refused).is_err());
+    assert!(!unpacked::place(directory.path()).exists());
+    assert_eq!(fs::read_to_string(directory.path().join("hub.key")).unwrap(), "old");
+    assert_eq!(look(&Store::open(directory.path()).unwrap()).await, (2, false));
+}
