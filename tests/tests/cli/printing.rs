@@ -225,6 +225,7 @@ fn an_option_that_a_command_cannot_use_is_neither_in_its_help_nor_taken() -> Res
         (&["check"], &["--hub"], &[]),
         (&["audit", "show"], &["--hub"], &[]),
         (&["restore"], &["--hub"], &["--list"]),
+        (&["backup"], &["--hub"], &["-"]),
     ] {
         for help in ["--help", "-h"] {
             let help = gatepost(&[command, &[help]].concat(), b"", &[])?.well()?;
