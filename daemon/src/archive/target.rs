@@ -34,7 +34,7 @@ impl WorkFile {
         }
         // Between opening and locking, another may have finished it: then this is a backup, and not to be touched.
         let same = fs::metadata(&path).ok().zip(file.metadata().ok());
-        if !same.is_some_and(|(named, held)| (named.dev(), named.ino()) == (held.dev(), held.ino())) {
+        if same.is_none_or(|(named, held)| (named.dev(), named.ino()) != (held.dev(), held.ino())) {
             return Err(ArchiveError::Busy(path));
         }
         file.set_len(0).map_err(failed)?;
