@@ -219,6 +219,19 @@ impl SpawnedHub {
     /// # Errors
     /// It cannot be run, or failed.
     pub fn cli_killed(&self, arguments: &[&str], after: Duration) -> Result<bool> {
+        self.cli_killed_once(arguments, || true, after)
+    }
+
+    /// The same so long after `has_begun`, which is asked again and again.
+    ///
+    /// # Errors
+    /// It cannot be run, or failed.
+    pub fn cli_killed_once(
+        &self,
+        arguments: &[&str],
+        has_begun: impl Fn() -> bool,
+        after: Duration,
+    ) -> Result<bool> {
         let log = File::options().create(true).append(true).open(self.folder.path().join("log"))?;
         let mut child = bare()?
             .arg("--config")
@@ -228,6 +241,9 @@ impl SpawnedHub {
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()?;
+        while !has_begun() && child.try_wait()?.is_none() {
+            thread::sleep(Duration::from_millis(1));
+        }
         thread::sleep(after);
         child.kill()?;
         let status = child.wait()?;
