@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::{entry::is_plain, error::ArchiveError};
+use crate::config::MAX_FILE_BYTES;
 
 /// The folder of credentials beside a configuration.
 const CREDENTIALS: &str = "credentials";
@@ -22,7 +23,8 @@ const MAX_FILES: usize = 1_000;
 pub(super) struct Named {
     /// Beneath its folder, by their path from there.
     pub(super) beneath: BTreeMap<String, PathBuf>,
-    /// Named by it, and left out: outside of the folder, or with a name that has no place in a backup.
+    /// Named by it, and left out: outside of the folder, too large, or with a name that has no
+    /// place in a backup.
     pub(super) left_out: BTreeSet<PathBuf>,
 }
 
@@ -62,7 +64,10 @@ impl Named {
 
     fn consider(&mut self, folder: &Path, file: &Path) {
         let whole = folder.join(file);
-        if !fs::metadata(&whole).is_ok_and(|file| file.is_file()) {
+        let Some(found) = fs::metadata(&whole).ok().filter(fs::Metadata::is_file) else { return };
+        if found.len() > MAX_FILE_BYTES {
+            // A program, if anything.
+            self.left_out.insert(whole);
             return;
         }
         let relative = whole.strip_prefix(folder).ok().and_then(Path::to_str);

@@ -53,12 +53,16 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
     }
     let newest = || backup::newest(directory).ok_or_else(|| BackupError::None(backup::folder(directory)));
     let chosen = arguments.backup.map_or_else(newest, Ok).map_err(Failed::refused)?;
-    // A database is opened by SQLite, and reads better there if it cannot be.
-    let source = Source::open(&chosen).ok().filter(|source| source.kind() != Kind::Other);
-    let Some(source) = source else {
+    let source = Source::open(&chosen)?;
+    if source.kind() == Kind::Other {
+        if chosen.as_os_str() == "-" {
+            return Err(Failed::Refused(
+                "what came on standard input is not a file of gatepost backup".into(),
+            ));
+        }
         let restored = restore(directory, &chosen, arguments.access).map_err(Failed::refused)?;
         return tell(&chosen, &restored);
-    };
+    }
     let passphrase = passphrase_of(&source, &arguments.passphrase)?;
     let (restored, manifest) =
         restore_archive(directory, source, passphrase.as_ref(), arguments.access).map_err(Failed::refused)?;
