@@ -7,6 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::fs::OFlags;
+
 use super::error::ArchiveError;
 use crate::store::private_file;
 
@@ -24,9 +26,11 @@ impl WorkFile {
     /// Another process works with it, or it cannot be made.
     pub fn take(path: PathBuf) -> Result<Self, ArchiveError> {
         let failed = |error| ArchiveError::File(path.clone(), error);
-        let open =
-            || OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path);
-        let file = open().map_err(failed)?;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false).mode(0o600);
+        // Root may write into another user's directory, where a link may lie.
+        options.custom_flags(OFlags::NOFOLLOW.bits().cast_signed());
+        let file = options.open(&path).map_err(failed)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(fs::TryLockError::WouldBlock) => return Err(ArchiveError::Busy(path)),

@@ -16,7 +16,10 @@ use crate::{
     printing::{PrintError, print_note, print_result},
     random::to_hex,
     settings::secret::Secret,
-    store::backup::{self, BackupError, Copy},
+    store::{
+        backup::{self, BackupError, Copy},
+        owner::become_owner,
+    },
 };
 
 #[derive(Debug, clap::Args)]
@@ -53,17 +56,21 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
     }
     let newest = || backup::newest(directory).ok_or_else(|| BackupError::None(backup::folder(directory)));
     let chosen = arguments.backup.map_or_else(newest, Ok).map_err(Failed::refused)?;
+    // Root may read what the hub's user may not.
     let source = Source::open(&chosen)?;
+    let as_owner = || become_owner(directory).map_err(Failed::refused);
     if source.kind() == Kind::Other {
         if chosen.as_os_str() == "-" {
             return Err(Failed::Refused(
                 "what came on standard input is not a file of gatepost backup".into(),
             ));
         }
+        as_owner()?;
         let restored = restore(directory, &chosen, arguments.access).map_err(Failed::refused)?;
         return tell(&chosen, &restored);
     }
     let passphrase = passphrase_of(&source, &arguments.passphrase)?;
+    as_owner()?;
     let (restored, manifest) =
         restore_archive(directory, source, passphrase.as_ref(), arguments.access).map_err(Failed::refused)?;
     tell(&chosen, &restored)?;

@@ -64,6 +64,10 @@ fn what_root_does_in_the_hubs_directory_is_done_as_the_hubs_user() -> Result<()>
     hub.cli(&["agent", "list"])?.well()?;
     hub.cli(&["agent", "revoke", "courier"])?.well()?;
     hub.cli(&["audit", "verify"])?.well()?;
+    let kept = hub.folder().path().join("kept");
+    let kept = kept.to_str().context("a path")?;
+    hub.cli(&["backup", kept])?.well()?;
+    hub.cli(&["restore", kept, "--access", "keep"])?.well()?;
     are_all_its_owners(&data)?;
     fails(&hub.cli(&["run"])?, 1, "start the hub as that user")?;
     are_all_its_owners(&data)?;
