@@ -20,7 +20,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
 use gatepost_build::release::{ROOT, TIME};
 
-use super::{root, run, toolchain};
+use super::{paths, root, run, toolchain};
 use size::Size;
 
 /// The largest image: what fits a slot of the partition table twice, with room to grow.
@@ -100,35 +100,37 @@ impl Board {
     }
 }
 
+/// Where boards' firmware is built. Not in a board's own folder: one place for all of it. Not in target/ itself: another compiler.
+fn target_folder() -> Result<PathBuf> {
+    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    Ok(std::path::absolute(root().join(target).join("firmware"))?)
+}
+
 /// A cargo with this subcommand on a board's runner, and where it builds.
 fn cargo(board: Board, subcommand: &[&str]) -> Result<(Command, PathBuf)> {
     let manifest = root().join("firmware").join(board.runner()).join("Cargo.toml");
-    // Not in a board's own folder: one place for all that was built. Not in target/ itself: another compiler.
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
-    let target = std::path::absolute(root().join(target).join("firmware"))?;
+    let target = target_folder()?;
     let mut cargo: Command = toolchain::cargo(board.target(), "core,alloc", None)?;
     cargo.args(subcommand).args(["--locked", "--target", board.target(), "--manifest-path"]);
     cargo.arg(manifest).arg("--target-dir").arg(&target).args(board.features());
-    release(&mut cargo)?;
+    release(&mut cargo);
+    paths::hide(&mut cargo, board.target(), &target, &[], "")?;
+    paths::hide_from_ids(&mut cargo)?;
     Ok((cargo, target))
 }
 
 /// What a build reads from the environment, so that the same commit is the same image: the time of the commit, unless another was
-/// given, and a root that is found from any folder.
-fn release(cargo: &mut Command) -> Result<()> {
+/// given. Without a root of its own it says so.
+fn release(cargo: &mut Command) {
     if env::var_os(TIME).is_none()
         && let Some(time) =
             toolchain::ask("git", &["-C", &root().to_string_lossy(), "log", "-1", "--format=%ct"])
     {
         cargo.env(TIME, time);
     }
-    match env::var_os(ROOT) {
-        Some(file) => drop(cargo.env(ROOT, std::path::absolute(file)?)),
-        None => {
-            println!("DEV KEYS: anybody can sign for this firmware; {ROOT}=FILE gives it a root of your own")
-        }
+    if env::var_os(ROOT).is_none() {
+        println!("DEV KEYS: anybody can sign for this firmware; {ROOT}=FILE gives it a root of your own");
     }
-    Ok(())
 }
 
 /// Builds a board's firmware, prints its size, and returns where it is. For the emulated board that is the image for a slot of
@@ -140,7 +142,9 @@ pub(crate) fn build(board: Board) -> Result<PathBuf> {
     check(&program, board)?;
     let made = if board == Board::QemuVirt {
         check_loader(&program.with_file_name("gatepost-qemu-boot"))?;
-        flat::make(&program)?
+        let image = flat::make(&program)?;
+        paths::are_hidden(&image, &target)?;
+        image
     } else {
         program
     };
@@ -189,6 +193,7 @@ pub(crate) fn ota_image(board: Board) -> Result<PathBuf> {
         "{}: firmware {version}, built {built} UTC, {length} bytes; sign it with gatepost-sign",
         board.name()
     );
+    paths::are_hidden(&image, &target_folder()?)?;
     println!("{}", image.display());
     Ok(image)
 }

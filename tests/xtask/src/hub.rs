@@ -9,7 +9,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
 
-use super::{root, run, toolchain};
+use super::{paths, root, run, toolchain};
 
 /// What a hub runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -75,32 +75,31 @@ pub(crate) fn make(wanted: &Wanted) -> Result<()> {
     if !wanted.unoptimized {
         return build(wanted.machine).map(|_| ());
     }
-    let (mut cargo, folder) = compiling(wanted.machine)?;
+    let (mut cargo, folder) = compiling(wanted.machine, &[])?;
     // The dependencies too, which the tests' own builds optimise.
-    cargo.args(["--config", "profile.dev.debug=false", "--config", "profile.dev.package.'*'.opt-level=0"]);
-    compile(&mut cargo, wanted.machine)?;
-    println!("{}", folder.join("debug/gatepost").display());
+    cargo.args(["--config", "profile.dev.debug=false", "--config", "profile.dev.strip=true"]);
+    cargo.args(["--config", "profile.dev.package.'*'.opt-level=0"]);
+    let program = compile(&mut cargo, wanted.machine, &folder, "debug")?;
+    println!("{}", program.display());
     Ok(())
 }
 
 /// Builds the hub for a machine as it is released, prints its size, and returns where it is.
 pub(crate) fn build(machine: Machine) -> Result<PathBuf> {
-    let target = machine.target();
-    let (mut cargo, folder) = compiling(machine)?;
     // What tells how to get back out of each function: a program that ends at a panic, and has no names, has no use for that
-    // tenth of itself.
-    let mut flags = String::from("-Cforce-unwind-tables=no");
+    // tenth of itself. And the program's number is of what is in it, whatever the linker would take.
+    let mut flags = ["-Cforce-unwind-tables=no", "-Clink-arg=-Wl,--build-id=sha1"].map(String::from).to_vec();
     // Debian 12's own linker packs no relocations for this processor: a megabyte (daemon/build.rs).
     if let Some(folder) = toolchain::lld_for_c() {
-        flags += &format!(" -Clink-arg=-fuse-ld=lld -Clink-arg=-B{}", folder.display());
+        flags.extend(["-Clink-arg=-fuse-ld=lld".to_owned(), format!("-Clink-arg=-B{}", folder.display())]);
     }
-    cargo.env(format!("CARGO_TARGET_{}_RUSTFLAGS", target.replace('-', "_").to_uppercase()), flags);
+    let (mut cargo, folder) = compiling(machine, &flags)?;
     // A tenth smaller again, for a minute more of building.
     cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
     // And again, for three minutes more: what several crates made of the same generic code is one.
     cargo.env("CARGO_PROFILE_RELEASE_LTO", "fat");
-    compile(cargo.arg("--release"), machine)?;
-    let program = folder.join("release/gatepost");
+    let program = compile(cargo.arg("--release"), machine, &folder, "release")?;
+    let target = machine.target();
     let bytes = fs::metadata(&program).with_context(|| program.display().to_string())?.len();
     let budget = machine.budget();
     println!("{target}: {bytes} bytes of {budget}, {} %", bytes * 100 / budget);
@@ -109,8 +108,8 @@ pub(crate) fn build(machine: Machine) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A cargo that builds the hub for a machine, and the folder that its profiles' folders are in.
-fn compiling(machine: Machine) -> Result<(Command, PathBuf)> {
+/// A cargo that builds the hub for a machine with these flags of rustc's, and the folder that it builds in.
+fn compiling(machine: Machine, flags: &[String]) -> Result<(Command, PathBuf)> {
     let (target, compiler) = (machine.target(), machine.compiler());
     let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     // Not in target/ itself: another compiler may have built it.
@@ -118,17 +117,21 @@ fn compiling(machine: Machine) -> Result<(Command, PathBuf)> {
     let mut cargo = toolchain::cargo(target, "std,panic_abort", Some(Path::new(compiler)))?;
     // What compiles C asks for it by the target's name.
     cargo.env(format!("CC_{}", target.replace('-', "_")), compiler);
-    cargo.env(format!("CFLAGS_{}", target.replace('-', "_")), machine.c_flags());
+    paths::hide(&mut cargo, target, &folder, flags, machine.c_flags())?;
     cargo.args(["build", "--locked", "--package", "gatepost", "--target", target]);
     cargo.arg("--target-dir").arg(&folder);
-    Ok((cargo, folder.join(target)))
+    Ok((cargo, folder))
 }
 
-fn compile(cargo: &mut Command, machine: Machine) -> Result<()> {
+/// Runs it, and returns where the program is.
+fn compile(cargo: &mut Command, machine: Machine, folder: &Path, profile: &str) -> Result<PathBuf> {
     let package = machine.compiler().trim_end_matches("-gcc");
     run(cargo).with_context(|| {
         format!("it takes a C compiler for {}: apt-get install gcc-{package}", machine.target())
-    })
+    })?;
+    let program = folder.join(machine.target()).join(profile).join("gatepost");
+    paths::are_hidden(&program, folder)?;
+    Ok(program)
 }
 
 #[cfg(test)]

@@ -6,7 +6,9 @@ mod firmware;
 mod fuzz;
 mod hub;
 mod new_channel;
+mod paths;
 mod release;
+mod reproducible;
 mod tests;
 mod toolchain;
 mod yocto;
@@ -67,6 +69,8 @@ enum Chore {
     },
     /// Make everything that a release consists of, up to where keys are needed; and check what was signed.
     Release(release::Wanted),
+    /// Build the hub and QEMU's image in two folders, and compare their bytes.
+    Reproducible(reproducible::Wanted),
     /// Compare the Yocto layer with the repository, and with the release's source archive.
     YoctoCheck(yocto::Wanted),
 }
@@ -74,7 +78,11 @@ enum Chore {
 /// What everything in this repository is released as.
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
+/// The variable with the folder of another copy of the repository, in which to work.
+const ROOT: &str = "XTASK_ROOT";
+
 fn main() -> Result<()> {
+    paths::become_rustc()?;
     match Chore::parse() {
         Chore::Golden => golden(),
         Chore::ConfigurationMd => configuration_md(),
@@ -92,6 +100,7 @@ fn main() -> Result<()> {
         Chore::Deb(wanted) => deb::make(&wanted).map(|_| ()),
         Chore::Apt { folder } => apt::index(&root().join(folder)),
         Chore::Release(wanted) => release::release(&wanted),
+        Chore::Reproducible(wanted) => reproducible::compare(&wanted),
         Chore::YoctoCheck(wanted) => yocto::check(&root(), &wanted),
     }
 }
@@ -162,6 +171,8 @@ fn forget_xtask(cargo: &mut Command) {
     }
 }
 
+/// The repository: where this program was built, or another copy, which `reproducible` names.
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+    let here = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    std::env::var_os(ROOT).map_or_else(here, PathBuf::from)
 }

@@ -10,6 +10,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, bail};
+use gatepost_build::release::ROOT;
 
 const DEBIANS: &str = "/usr/bin";
 
@@ -46,6 +47,10 @@ pub(crate) fn cargo(target: &str, library: &str, linker: Option<&Path>) -> Resul
     }
     if let Some(linker) = linker {
         cargo.env(linked_by, linker);
+    }
+    // Build scripts run in folders of their own.
+    if let Some(file) = env::var_os(ROOT) {
+        cargo.env(ROOT, std::path::absolute(file)?);
     }
     Ok(cargo)
 }
