@@ -68,7 +68,7 @@ impl Architecture {
     /// All of them.
     pub(crate) const ALL: [Self; 3] = [Self::Amd64, Self::Arm64, Self::Armhf];
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Amd64 => "amd64",
             Self::Arm64 => "arm64",
@@ -85,10 +85,25 @@ impl Architecture {
     }
 }
 
-/// Makes the package of a release.
-pub(crate) fn build(architecture: Architecture, version: &str, into: &Path) -> Result<PathBuf> {
+/// Makes the package of a release, of a program that is there already or is built.
+pub(crate) fn build(
+    architecture: Architecture,
+    program: Option<PathBuf>,
+    version: &str,
+    into: &Path,
+) -> Result<PathBuf> {
     let version = Some(version.to_owned());
-    make(&Wanted { architecture, program: None, version, into: Some(into.to_owned()) })
+    make(&Wanted { architecture, program, version, into: Some(into.to_owned()) })
+}
+
+/// A version as Debian has it: a candidate for 1.0.0 is `1.0.0-rc.1` for Cargo, and `1.0.0~rc.1` for Debian, which sorts `~` first.
+fn debians(version: &str) -> String {
+    format!("{}-1", version.replacen('-', "~", 1))
+}
+
+/// The package's file.
+pub(crate) fn file_name(architecture: Architecture, version: &str) -> String {
+    format!("gatepost_{}_{}.deb", debians(version), architecture.name())
 }
 
 /// The files of the package, in a folder.
@@ -102,9 +117,8 @@ pub(crate) fn make(wanted: &Wanted) -> Result<PathBuf> {
         Some(program) => root().join(program),
         None => hub::build(wanted.architecture.machine())?,
     };
-    let version = wanted.version.clone().unwrap_or_else(|| VERSION.into());
-    // A candidate for 1.0.0 is `1.0.0-rc.1` for Cargo, and `1.0.0~rc.1` for Debian, which sorts `~` first.
-    let version = format!("{}-1", version.replacen('-', "~", 1));
+    let released = wanted.version.clone().unwrap_or_else(|| VERSION.into());
+    let version = debians(&released);
     let into = wanted.into.clone().unwrap_or_else(|| root().join("target/deb"));
     let into = root().join(into);
     fs::create_dir_all(&into)?;
@@ -113,7 +127,7 @@ pub(crate) fn make(wanted: &Wanted) -> Result<PathBuf> {
     let tree = Tree { folder: temporary.path().join("gatepost") };
     tree.fill(&program, &version, &epoch)?;
     tree.control(wanted.architecture, &version)?;
-    let file = into.join(format!("gatepost_{version}_{}.deb", wanted.architecture.name()));
+    let file = into.join(file_name(wanted.architecture, &released));
     let built = Command::new("dpkg-deb")
         .args(["--root-owner-group", "-Zxz", "--build"])
         .args([&tree.folder, &file])

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use super::{
     super::{cargo, root},
-    said,
+    contents, said,
 };
 
 /// Makes it, and returns where it is.
@@ -26,7 +26,7 @@ pub(super) fn make(folder: &Path, version: &str) -> Result<PathBuf> {
     let epoch = said(
         Command::new("git").args(["log", "-1", "--format=%ct", "--", ".", ":!yocto"]).current_dir(root()),
     )?;
-    let file = folder.join(format!("{name}.tar.xz"));
+    let file = folder.join(contents::archive(version));
     let packed = Command::new("tar")
         .args(["--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--mode=go=rX,u+rw,a-s"])
         .args(["--format=posix", "--pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime"])

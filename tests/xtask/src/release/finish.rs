@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -10,41 +11,64 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     super::{cargo, run},
-    BOARDS, files,
+    BOARDS,
+    contents::{self, SIGNATURE, SUMS},
+    files,
 };
-
-const SUMS: &str = "SHA256SUMS";
-const SIGNATURE: &str = "SHA256SUMS.minisig";
 
 /// Checks the release in a folder. Without its checksums it writes them, and says that they are to be signed.
 pub(super) fn finish(folder: &Path, version: &str, trusted: Option<&Path>, key: Option<&Path>) -> Result<()> {
+    contents::check(&files(folder)?, version)?;
+    let trusted = trusted
+        .context("name the first root, which signed the firmware or leads to who did: --root root.1")?;
     for board in BOARDS {
-        let release = folder.join(format!("gatepost-{}-{version}.gpu", board.name()));
-        ensure!(release.exists(), "{} is missing: sign it with gatepost-sign", release.display());
-        let trusted = trusted.context("name the root that the firmware was signed by: --root root.N")?;
-        sign(&["release", "verify"], &[&release], &[("--root", trusted)])?;
+        let release = folder.join(contents::signed(board, version));
+        let image = folder.join(contents::image(board, version));
+        ensure!(
+            fs::read(&release)?.ends_with(&fs::read(&image)?),
+            "{} is of another image than {}: sign it again",
+            release.display(),
+            image.display()
+        );
+        sign(
+            &["release", "verify"],
+            &[&release],
+            &[("--root", trusted), ("--for-board", board.name().as_ref())],
+        )?;
     }
-    let repository = folder.join("apt");
-    ensure!(repository.join("InRelease").exists(), "apt/InRelease is missing: gpg --clearsign apt/Release");
-    ensure!(
-        cleared(&fs::read_to_string(repository.join("InRelease"))?)
-            == fs::read_to_string(repository.join("Release"))?,
-        "apt/InRelease is not apt/Release, signed"
-    );
+    repository(&folder.join("apt"))?;
     let sums = sums(folder)?;
     let file = folder.join(SUMS);
     if !folder.join(SIGNATURE).exists() {
         fs::write(&file, sums)?;
         bail!(
-            "wrote {}: sign it with gatepost-sign file sign, and run this again with --key",
+            "not yet: {} is written. Sign it with gatepost-sign file sign {SUMS} --key release.key, and run this again \
+             with --key release.pub",
             file.display()
         );
     }
-    ensure!(fs::read_to_string(&file)? == sums, "{SUMS} is not what is in {}", folder.display());
-    let key = key.context("name the public key that signed SHA256SUMS: --key FILE")?;
-    sign(&["file", "verify"], &[&file], &[("--key", key)])?;
+    ensure!(
+        fs::read_to_string(&file)? == sums,
+        "{SUMS} is not what is in {}: take {SIGNATURE} away, and run this again",
+        folder.display()
+    );
+    let key = key.context("name the public key that signed SHA256SUMS: --key release.pub")?;
+    sign(&["file", "verify"], &[&file], &[("--pub", key)])?;
     println!("{} is complete", folder.display());
     Ok(())
+}
+
+/// Checks that the repository for apt is signed as it is, by the key that it names.
+fn repository(folder: &Path) -> Result<()> {
+    let signed = folder.join("InRelease");
+    ensure!(
+        cleared(&fs::read_to_string(&signed)?) == fs::read_to_string(folder.join("Release"))?,
+        "apt/InRelease is not apt/Release, signed: gpg --clearsign --output apt/InRelease apt/Release"
+    );
+    let mut gpgv = Command::new("gpgv");
+    gpgv.args(["--quiet", "--keyring"]).arg(folder.join("key.gpg")).arg(&signed);
+    run(&mut gpgv)
+        .context("apt/key.gpg did not sign apt/InRelease, or gpgv is not here: apt-get install gpgv")
 }
 
 fn sign(command: &[&str], files: &[&Path], options: &[(&str, &Path)]) -> Result<()> {

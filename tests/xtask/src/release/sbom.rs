@@ -13,7 +13,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{
     super::{cargo, root},
-    said,
+    contents, said,
 };
 use crate::deb::{date, epoch};
 
@@ -30,7 +30,7 @@ pub(super) fn make(folder: &Path, version: &str) -> Result<PathBuf> {
     let sums = checksums(&fs::read_to_string(root().join("Cargo.lock"))?);
     let date = date(&epoch()?, "+%Y-%m-%dT%H:%M:%SZ")?;
     let sbom = describe(&serde_json::from_str(&asked)?, &sums, &date)?;
-    let file = folder.join(format!("gatepost-{version}.cdx.json"));
+    let file = folder.join(contents::sbom(version));
     fs::write(&file, format!("{}\n", serde_json::to_string_pretty(&sbom)?))?;
     println!("{}: {} crates", file.display(), sbom["components"].as_array().map_or(0, Vec::len));
     Ok(file)
