@@ -15,12 +15,12 @@ use tempfile::TempDir;
 use super::made::Packages;
 
 /// Who signs the repository.
-struct Signer {
+pub(crate) struct Signer {
     home: TempDir,
 }
 
 impl Signer {
-    fn new() -> Result<Self> {
+    pub(crate) fn new() -> Result<Self> {
         let signer = Self { home: tempfile::tempdir()? };
         signer.gpg(&[
             "--passphrase",
@@ -49,7 +49,7 @@ impl Signer {
     }
 
     /// Signs the repository in a folder, and writes the public key beside it.
-    fn sign(&self, folder: &Path) -> Result<()> {
+    pub(crate) fn sign(&self, folder: &Path) -> Result<()> {
         let path = |name: &str| folder.join(name).to_str().map(str::to_owned).context("UTF-8");
         self.gpg(&["--output", &path("key.gpg")?, "--export"])?;
         self.gpg(&["--output", &path("InRelease")?, "--clearsign", &path("Release")?])
