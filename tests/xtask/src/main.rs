@@ -11,6 +11,8 @@ mod release;
 mod reproducible;
 mod tests;
 mod toolchain;
+#[cfg(test)]
+mod version;
 mod yocto;
 
 use std::{
