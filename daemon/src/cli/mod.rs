@@ -30,6 +30,7 @@ mod shells;
 mod tasks;
 mod text;
 mod turns;
+mod update;
 
 use std::{io::IsTerminal as _, path::PathBuf, process::ExitCode};
 
@@ -104,9 +105,12 @@ enum Command {
     /// Pair, list, rename and revoke companions, which decide on what is held; or be one, in this terminal.
     #[command(subcommand)]
     Companion(companion::Command),
-    /// Keep signed releases of companions' firmware, and roll them out.
+    /// Keep signed releases of companions' firmware, and roll them out; have the hub itself updated.
     #[command(subcommand)]
     Ota(ota::Command),
+    /// What root's helper does. `gatepost-update.service` runs it.
+    #[command(subcommand, hide = true)]
+    Update(update::Command),
     /// See what agents were woken for, and give what failed out again.
     #[command(subcommand)]
     Turns(turns::Command),
@@ -301,6 +305,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Sessions(command) => sessions::run(&place, command).await,
         Command::Companion(command) => companion::run(&place, command).await,
         Command::Ota(command) => ota::run(&place, command).await,
+        Command::Update(command) => update::run(command).await,
         Command::Audit(command) => audit::run(&place.config, command),
         Command::Backup(arguments) => backup::run(&place.config, arguments),
         Command::Restore(arguments) => restore::run(&place.config, arguments),
@@ -315,7 +320,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
 fn log_to_stderr(command: &Command) {
     let default = match command {
         // What matters of the connection to the broker, the hub says itself.
-        Command::Run => "info,rumqttc=error",
+        Command::Run | Command::Update(_) => "info,rumqttc=error",
         _ => "error,rumqttc=off",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("GATEPOST_LOG")
@@ -358,6 +363,7 @@ mod tests {
         "companion revoke",
         "backup",
         "local say",
+        "update apply",
         "channels setup",
         "completions",
         "man",

@@ -14,7 +14,7 @@ use super::{
 };
 use crate::{
     client::{Client, Place, Request},
-    printing::{print_note, print_result},
+    printing::{print_note, print_result, visible_line},
     settings::file::open_regular,
     updates::releases::MAX_FILE,
 };
@@ -37,9 +37,16 @@ pub(super) enum Command {
     },
     /// Roll a release out: one companion first, the next one once it has proved it. It is installed where a person holds Approve. What
     /// was paused on its board is over.
+    ///
+    /// `roll-out hub` updates the hub itself, as the package or the image that it was installed as. A helper of root's verifies what is
+    /// installed, and goes back by itself if the hub is not well afterwards. Messages that wait go on. `status` shows how far it is.
     RollOut {
-        /// The release's version, such as 1.4.0.
-        version: String,
+        /// The release's version, such as 1.4.0; or `hub`.
+        #[arg(value_name = "VERSION|hub")]
+        what: String,
+        /// With `hub`: the version that it is updated to, and not the newest.
+        #[arg(long, value_name = "VERSION", conflicts_with_all = ["board", "to", "now", "again"])]
+        version: Option<String>,
         /// For this board alone.
         #[arg(long)]
         board: Option<String>,
@@ -69,13 +76,17 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Show what is rolled out, how far each companion is and what it waits for, and when the newest releases expire.
+    /// Show what is rolled out, how far each companion is and what it waits for, and when the newest releases expire; and the hub's own
+    /// version and update.
     Status {
         /// Print JSON.
         #[arg(long)]
         json: bool,
     },
 }
+
+/// What is rolled out if it is the hub itself.
+const HUB: &str = "hub";
 
 pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
     let client = Client::at(place)?;
@@ -96,7 +107,24 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
                 false => print_result!("{}", releases(members(&answer, "releases")))?,
             }
         }
-        Command::RollOut { version, board, to, now, again, json } => {
+        Command::RollOut { what, version, board, to, now, again, json } if what == HUB => {
+            if board.is_some() || !to.is_empty() || now || again {
+                return Err(Failed::Usage("for the hub there is --version alone".into()));
+            }
+            let body = json!({"version": version});
+            let request = Request { body: Some(body), ..Request::default() };
+            let answer = client.call(Method::POST, "/v1/updates/hub", request).await?;
+            match json {
+                true => print_result!("{answer}")?,
+                false => print_result!("asked for; gatepost ota status shows how far it is")?,
+            }
+        }
+        Command::RollOut { version: Some(_), .. } => {
+            return Err(Failed::Usage(
+                "--version is for the hub: gatepost ota roll-out hub --version VERSION".into(),
+            ));
+        }
+        Command::RollOut { what: version, version: None, board, to, now, again, json } => {
             let body = json!({"version": version, "board": board, "to": to, "now": now, "again": again});
             let request = Request { body: Some(body), ..Request::default() };
             let answer = client.call(Method::POST, "/v1/updates/roll-out", request).await?;
@@ -187,7 +215,8 @@ fn releases(releases: &[Value]) -> String {
 }
 
 fn status(answer: &Value) -> String {
-    let mut lines = vec![];
+    let mut lines: Vec<String> = answer.get("hub").map(hub).into_iter().collect();
+    let before = lines.len();
     for roll_out in members(answer, "roll_outs") {
         let number = |name: &str| roll_out.get(name).and_then(Value::as_u64).unwrap_or(0);
         let (version, board) = (text(roll_out, "version"), text(roll_out, "board"));
@@ -199,7 +228,7 @@ fn status(answer: &Value) -> String {
             text(roll_out, "by")
         ));
     }
-    if lines.is_empty() {
+    if lines.len() == before {
         lines.push("nothing is rolled out".into());
     }
     for release in members(answer, "releases").iter().filter(|release| is(release, "newest")) {
@@ -213,9 +242,42 @@ fn status(answer: &Value) -> String {
     lines.join("\n")
 }
 
+/// The hub's own program: what runs, and what became of the last update.
+fn hub(hub: &Value) -> String {
+    let version = text(hub, "version");
+    let installed = match text(hub, "installed_as") {
+        "package" => "a package",
+        "image" => "an image",
+        _ => "put there by hand",
+    };
+    let update = hub.get("update").filter(|update| !update.is_null());
+    let update = update.map(|update| {
+        visible_line(&format!("; update since {}: {}", moment(text(update, "since")), text(update, "text")))
+            .into_owned()
+    });
+    format!("the hub is {version}, {installed}{}", update.unwrap_or_default())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_hubs_own_update_is_one_line_of_the_status() {
+        let of = |hub: Value| status(&json!({"hub": hub})).lines().next().unwrap().to_owned();
+        let by_hand = json!({"version": "0.1.0", "installed_as": null, "update": null});
+        assert_eq!(of(by_hand), "the hub is 0.1.0, put there by hand");
+        let update = json!({"state": "refused", "text": "nothing was changed: E:\nno", "since": "2026-11-26T09:00:00.123Z"});
+        let said = of(json!({"version": "0.1.0", "installed_as": "package", "update": update}));
+        assert!(
+            said.starts_with(
+                "the hub is 0.1.0, a package; update since 2026-11-26T09:00:00Z: nothing was changed: E:"
+            ),
+            "{said}"
+        );
+        assert!(said.ends_with("no"), "what a program wrote stays on the line: {said}");
+        assert!(status(&json!({})).starts_with("nothing is rolled out"));
+    }
 
     #[test]
     fn a_pipe_is_not_waited_for() {

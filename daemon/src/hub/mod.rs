@@ -175,6 +175,7 @@ pub struct Hub {
     tasks: JoinHandle<()>,
     heart: JoinHandle<()>,
     cards: JoinHandle<()>,
+    own_update: JoinHandle<()>,
     telling: JoinHandle<()>,
     wakers: Wakers,
     signer: Signer,
@@ -294,6 +295,7 @@ impl Hub {
         self.tasks.abort();
         self.heart.abort();
         self.cards.abort();
+        self.own_update.abort();
         self.events.close();
         self.telling.abort();
         // A receiver that is gone has stopped already.

@@ -56,7 +56,7 @@ use crate::{
     store::Store,
     tasks,
     turns::wake::Wake,
-    updates::Updates,
+    updates::{Updates, hub::asking::Asking},
 };
 
 impl Hub {
@@ -95,6 +95,8 @@ impl Hub {
         let cards = tokio::spawn(current.clone().keep_cards());
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
+        let own_update = tokio::spawn(Asking::new(&store).watch());
+
         let endpoint = endpoint(config, &current, &reload, &events, (&link, updates), broker.as_ref());
         if let Err(error) = store.listens_at(address) {
             tracing::warn!(%error, "cannot write the hub's address into the lock: commands will say that no hub answers");
@@ -121,6 +123,7 @@ impl Hub {
             tasks,
             heart,
             cards,
+            own_update,
             telling,
             wakers: bringing,
             signer,

@@ -8,11 +8,13 @@
 //! - [`rollout`]: who gets one, and when: pure, read it first;
 //! - [`progress`]: what a companion's words change: pure; [`serve`]: what its session is sent next: pure;
 //! - `facts`: what is decided by; [`operate`]: what people do; [`overview`]: what they see;
-//! - [`store`]: the rows.
+//! - [`store`]: the rows;
+//! - [`hub`]: the hub's own program, which has nothing to do with the others.
 //!
 //! Approval and delivery know nothing of this module: it asks who can be asked, and nobody asks it.
 
 mod facts;
+pub mod hub;
 mod loaded;
 pub mod operate;
 pub mod overview;

@@ -21,6 +21,7 @@ use gatepost_link::{
 };
 
 use super::{
+    hub,
     package::Package,
     roots::{Roots, RootsError},
     store::Release,
@@ -109,7 +110,7 @@ impl Releases {
             Some(path) => Some(read_root(path)?),
             None => RootFile::from_bytes(EMBEDDED).filter(|file| file.signed_by_itself().is_some()),
         };
-        Ok(Self { directory: data_dir.join("updates"), root })
+        Ok(Self { directory: data_dir.join(hub::INTAKE), root })
     }
 
     /// The root of the configuration, or the one that was compiled in.
@@ -215,6 +216,7 @@ impl Releases {
         for entry in fs::read_dir(&self.directory).into_iter().flatten().flatten() {
             let path = entry.path();
             if !names.contains(&path)
+                && !hub::keeps(&path)
                 && let Err(error) = fs::remove_file(&path)
             {
                 tracing::warn!(file = %path.display(), %error, "cannot remove what no release needs");

@@ -20,8 +20,10 @@ const DEPENDS: &str = "libc6 (>= 2.36), libgcc-s1, systemd";
 const MAINTAINER: &str = "The Gatepost authors <gatepost@gatepost.invalid>";
 const HOMEPAGE: &str = "https://github.com/gatepost/gatepost";
 /// The files that it installs as they are: where, and from where.
-const FILES: [(&str, &str); 6] = [
+const FILES: [(&str, &str); 8] = [
     ("usr/lib/systemd/system/gatepost.service", "daemon/packaging/systemd/gatepost.service"),
+    ("usr/lib/systemd/system/gatepost-update.path", "daemon/packaging/systemd/gatepost-update.path"),
+    ("usr/lib/systemd/system/gatepost-update.service", "daemon/packaging/systemd/gatepost-update.service"),
     ("usr/lib/sysusers.d/gatepost.conf", "daemon/packaging/sysusers.d/gatepost.conf"),
     ("usr/lib/tmpfiles.d/gatepost.conf", "daemon/packaging/tmpfiles.d/gatepost.conf"),
     ("usr/share/doc/gatepost/README.Debian", "daemon/packaging/deb/README.Debian"),

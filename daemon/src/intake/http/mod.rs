@@ -55,7 +55,7 @@ use crate::{
     metrics::Metrics,
     pipeline::{Pipeline, current::Current},
     store::{Store, StoreError},
-    updates::Updates,
+    updates::{Updates, hub::asking::Asking},
 };
 
 /// What the handlers share.
@@ -92,6 +92,8 @@ struct Shared {
     metrics: Metrics,
     companions: Companions,
     updates: Updates,
+    /// The hub's own update.
+    hub_update: Asking,
     refused: refused::Refused,
     max_body: usize,
     hosts: Vec<String>,
@@ -108,6 +110,7 @@ impl Endpoint {
         let Behind { current, reload, events, metrics, companions, updates, max_body, hosts, load } = behind;
         let store = current.pipeline().outbox().store().clone();
         let refused = refused::Refused::new(store.clone());
+        let hub_update = Asking::new(&store);
         Self(Arc::new(Shared {
             current,
             reload,
@@ -116,6 +119,7 @@ impl Endpoint {
             metrics,
             companions,
             updates,
+            hub_update,
             refused,
             max_body,
             hosts,
@@ -194,6 +198,7 @@ const TABLE: &[(&str, Make)] = &[
     ("companions", || routes!(pairing::answer)),
     ("updates", || routes!(updates::show, updates::add)),
     ("updates", || routes!(updates::roll_out)),
+    ("updates", || routes!(updates::roll_out_hub)),
     ("updates", || routes!(updates::pause)),
     ("updates", || routes!(updates::resume)),
     ("hub", || routes!(reload::reload)),

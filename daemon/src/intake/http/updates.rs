@@ -22,6 +22,10 @@ use crate::{
     intake::message_service,
     message::refusal::{Code, Refusal},
     updates::{
+        hub::{
+            asking::{AskError, HubView},
+            request::Wished,
+        },
         operate::{Order, OrderError},
         overview::Overview,
         releases::{AddError, MAX_FILE},
@@ -44,6 +48,8 @@ struct Updates {
     ok: bool,
     #[serde(flatten)]
     overview: Overview,
+    /// The hub's own program.
+    hub: HubView,
 }
 
 /// A release that was added.
@@ -90,6 +96,24 @@ struct Begun {
     resumed: Vec<String>,
 }
 
+/// To which version the hub is to be updated.
+#[derive(Debug, Default, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+struct RollOutHub {
+    /// The version; the newest that there is without it.
+    #[serde(default)]
+    version: Option<String>,
+}
+
+/// What was asked of the helper that updates the hub.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = AskedHubUpdate)]
+struct Asked {
+    /// Always true.
+    ok: bool,
+    hub: HubView,
+}
+
 /// Roll-outs that rest, or go on.
 #[derive(Debug, Serialize, ToSchema)]
 #[schema(as = RestedRollOuts)]
@@ -100,7 +124,7 @@ struct Rested {
     roll_outs: usize,
 }
 
-/// Releases of companions' firmware, what is rolled out, and how far each companion is. For the operator.
+/// Releases of companions' firmware, what is rolled out, how far each companion is, and the hub's own update. For the operator.
 #[utoipa::path(
     get,
     path = "/v1/updates",
@@ -110,7 +134,8 @@ pub(super) async fn show(State(endpoint): State<Endpoint>, request: Request) -> 
     endpoint
         .serve(OPERATOR, request, async |_, _| {
             let overview = endpoint.0.updates.overview().await.map_err(message_service::broken)?;
-            Ok(Json(Updates { ok: true, overview }).into_response())
+            let hub = endpoint.0.hub_update.view();
+            Ok(Json(Updates { ok: true, overview, hub }).into_response())
         })
         .await
 }
@@ -169,6 +194,31 @@ pub(super) async fn roll_out(State(endpoint): State<Endpoint>, request: Request)
         .await
 }
 
+/// Has the hub itself updated, as its package or its image: a helper of root's verifies, installs, and goes back if the hub is not well
+/// afterwards. The hub restarts meanwhile; `GET /v1/updates` shows how far it is. For the operator.
+#[utoipa::path(
+    post,
+    path = "/v1/updates/hub",
+    request_body(content = RollOutHub, example = json!({"version": "1.4.0"})),
+    responses((status = ACCEPTED, body = Asked), Refused<409>, Refused<503>),
+)]
+pub(super) async fn roll_out_hub(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |caller, request| {
+            let RollOutHub { version } = endpoint.json(request).await?;
+            let wished = |text: String| {
+                Wished::new(&text).ok_or_else(|| {
+                    Refusal::input("this is no version", "a version is three numbers, such as 1.4.0")
+                })
+            };
+            let version = version.map(wished).transpose()?;
+            endpoint.0.hub_update.ask(version, &caller.to_string()).await.map_err(not_asked)?;
+            let hub = endpoint.0.hub_update.view();
+            Ok((StatusCode::ACCEPTED, Json(Asked { ok: true, hub })).into_response())
+        })
+        .await
+}
+
 /// Lets every roll-out rest: what is offered is offered no more. A companion that restarts with a release goes on. For the operator.
 #[utoipa::path(
     post,
@@ -223,6 +273,17 @@ fn not_added(error: AddError) -> Refusal {
         }
         AddError::Disk(..) => Refusal::new(Code::ExecutionFailed, text, "look after the hub's disk"),
         AddError::Store(error) => message_service::broken(error),
+    }
+}
+
+fn not_asked(error: AskError) -> Refusal {
+    let text = error.to_string();
+    match error {
+        AskError::ByHand | AskError::Elsewhere(_) | AskError::NoBundle(_) | AskError::UnderWay(_) => {
+            Refusal::new(Code::Conflict, text, "nothing was asked for")
+        }
+        AskError::Disk(_) => Refusal::new(Code::ExecutionFailed, text, "look after the hub's disk"),
+        AskError::Store(error) => message_service::broken(error),
     }
 }
 
