@@ -4,14 +4,16 @@
 
 use std::{
     fs,
-    path::Path,
-    process::{Child, Command, Stdio},
+    process::Command,
 };
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::peers::debian::Debian;
 
-use super::made::{Packages, packaged};
+use super::{
+    house::House,
+    made::{Packages, packaged},
+};
 
 /// The worst that `systemd-analyze security` may say, of 10.
 const MAX_EXPOSURE: f64 = 1.5;
@@ -30,74 +32,6 @@ fn the_same_tree_makes_the_same_bytes_and_lintian_finds_nothing_in_them() -> Res
     Ok(())
 }
 
-/// A Debian with the hub, however it runs there.
-struct House {
-    debian: Debian,
-    /// The hub, where there is no systemd to run it.
-    hub: Option<Child>,
-}
-
-impl House {
-    fn run(&self, arguments: &[&str]) -> Result<String> {
-        self.debian.run(arguments)?.well().with_context(|| format!("{arguments:?}"))
-    }
-
-    fn install(&self, package: &Path) -> Result<String> {
-        let file = self.debian.take(package)?;
-        self.run(&["dpkg", "--install", &file])
-    }
-
-    /// Starts the hub, as its unit does.
-    fn start(&mut self) -> Result<()> {
-        if self.debian.is_booted() {
-            self.run(&["systemctl", "enable", "--now", "gatepost"])?;
-        } else {
-            self.run(&["install", "-d", "-o", "gatepost", "-m", "700", "/var/lib/gatepost"])?;
-            let as_hub = ["setpriv", "--reuid=gatepost", "--regid=gatepost", "--init-groups"];
-            let mut command = self.debian.command(&[&as_hub[..], &["gatepost", "run"]].concat());
-            self.hub = Some(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn()?);
-        }
-        self.run(&["gatepost", "health", "--wait", "60"])?;
-        Ok(())
-    }
-
-    /// What an upgrade does to a hub that runs, where no systemd does it.
-    fn restart_by_hand(&mut self) -> Result<()> {
-        self.stop();
-        if self.debian.is_booted() { Ok(()) } else { self.start() }
-    }
-
-    fn stop(&mut self) {
-        if let Some(mut hub) = self.hub.take() {
-            let _ = hub.kill();
-            let _ = hub.wait();
-        }
-    }
-
-    /// What arrived in the inbox of the shell.
-    fn inbox(&self) -> Result<String> {
-        self.run(&["gatepost", "local", "read", "me"])
-    }
-}
-
-impl Drop for House {
-    fn drop(&mut self) {
-        self.stop();
-    }
-}
-
-/// Hands messages in one after the other; each until the hub has taken it, however often it is away meanwhile. What it took before it
-/// could say so is the same message again, and is sent once.
-fn hand_in() -> String {
-    format!(
-        "for n in $(seq 1 {MESSAGES}); do tries=0; \
-           until gatepost send --as-operator --to local:me word$n. >/tmp/said 2>&1; do \
-             tries=$((tries + 1)); if [ $tries -gt 100 ]; then cat /tmp/said; exit 1; fi; sleep 0.2; \
-           done; \
-         done"
-    )
-}
-
 #[test]
 fn it_is_installed_used_upgraded_and_taken_away() -> Result<()> {
     if !Debian::may_be() {
@@ -105,7 +39,7 @@ fn it_is_installed_used_upgraded_and_taken_away() -> Result<()> {
         return Ok(());
     }
     let packages = Packages::get()?;
-    let mut house = House { debian: Debian::fresh()?, hub: None };
+    let mut house = House::fresh()?;
     println!("systemd runs in it: {}", house.debian.is_booted());
     let installed = house.install(&packages.old)?;
     ensure!(installed.contains("gatepost init --service"), "{installed}");
@@ -128,16 +62,12 @@ fn it_is_installed_used_upgraded_and_taken_away() -> Result<()> {
     }
 
     // Messages are under way over the upgrade: each arrives once.
-    let agent = house.debian.command(&["sh", "-c", &hand_in()]).stdout(Stdio::piped()).spawn()?;
+    let agent = house.hand_in(MESSAGES)?;
     let upgraded = house.install(&packages.new).and_then(|said| house.restart_by_hand().map(|()| said));
     let ended = agent.wait_with_output()?;
     upgraded?;
     ensure!(ended.status.success(), "not all was taken: {}", String::from_utf8_lossy(&ended.stdout));
-    let inbox = house.inbox()?;
-    for n in 1..=MESSAGES {
-        let times = inbox.matches(&format!("word{n}.")).count();
-        ensure!(times == 1, "word{n} is there {times} times: {inbox}");
-    }
+    let inbox = house.each_arrived_once(MESSAGES)?;
     house.run(&["gatepost", "audit", "verify"])?;
 
     // An older one is refused with words, and the newer one goes on.

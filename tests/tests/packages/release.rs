@@ -16,7 +16,7 @@ use gatepost_sign::image::Board;
 use gatepost_tests::peers;
 use tempfile::TempDir;
 
-use super::{apt::Signer, made::Packages};
+use super::{made::Packages, signer::Signer};
 
 /// The longest that a judge may take.
 const LONGEST: Duration = Duration::from_secs(60);

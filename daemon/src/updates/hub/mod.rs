@@ -27,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::config::paths::SERVICE_DATA_DIR;
 
 /// What the helper keeps: `StateDirectory=` of `gatepost-update.service`. Root's, and readable by the hub.
-pub const STATE_DIR: &str = "/var/lib/gatepost-update";
+pub const STATE_DIR: &str = "/var/lib/gatepost_update";
 /// The folder in the hub's data directory in which requests and bundles are handed over.
 pub const INTAKE: &str = "updates";
 /// The bundle that is installed on an image, in [`INTAKE`].

@@ -12,7 +12,9 @@ SRC_URI = "\
     file://boot.mount \
     file://gatepost-healthy.service \
     file://tmpfiles.conf \
+    file://update.conf \
     file://var-lib-gatepost.mount \
+    file://var-lib-gatepost_update.mount \
     file://watchdog.conf \
 "
 S = "${UNPACKDIR}"
@@ -29,6 +31,8 @@ do_compile[noexec] = "1"
 do_install() {
     install -D -m 0644 ${S}/gatepost-healthy.service ${D}${systemd_system_unitdir}/gatepost-healthy.service
     install -D -m 0644 ${S}/var-lib-gatepost.mount ${D}${systemd_system_unitdir}/var-lib-gatepost.mount
+    install -D -m 0644 ${S}/var-lib-gatepost_update.mount ${D}${systemd_system_unitdir}/var-lib-gatepost_update.mount
+    install -D -m 0644 ${S}/update.conf ${D}${systemd_system_unitdir}/gatepost-update.service.d/image.conf
     install -D -m 0644 ${S}/tmpfiles.conf ${D}${nonarch_libdir}/tmpfiles.d/gatepost-system.conf
     install -D -m 0644 ${S}/watchdog.conf ${D}${nonarch_libdir}/systemd/system.conf.d/gatepost-system.conf
 }
@@ -36,8 +40,8 @@ do_install:append:rpi() {
     install -D -m 0644 ${S}/boot.mount ${D}${systemd_system_unitdir}/boot.mount
 }
 
-SYSTEMD_SERVICE:${PN} = "gatepost-healthy.service var-lib-gatepost.mount"
+SYSTEMD_SERVICE:${PN} = "gatepost-healthy.service var-lib-gatepost.mount var-lib-gatepost_update.mount"
 SYSTEMD_SERVICE:${PN}:append:rpi = " boot.mount"
 
-FILES:${PN} += "${nonarch_libdir}/tmpfiles.d ${nonarch_libdir}/systemd/system.conf.d"
+FILES:${PN} += "${systemd_system_unitdir}/gatepost-update.service.d ${nonarch_libdir}/tmpfiles.d ${nonarch_libdir}/systemd/system.conf.d"
 RDEPENDS:${PN} += "gatepost"

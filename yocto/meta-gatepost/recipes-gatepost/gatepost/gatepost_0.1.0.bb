@@ -34,6 +34,8 @@ export CARGO_PROFILE_RELEASE_STRIP = "none"
 do_install() {
     install -D -m 0755 ${B}/target/${CARGO_TARGET_SUBDIR}/gatepost ${D}${bindir}/gatepost
     install -D -m 0644 ${S}/daemon/packaging/systemd/gatepost.service ${D}${systemd_system_unitdir}/gatepost.service
+    install -D -m 0644 ${S}/daemon/packaging/systemd/gatepost-update.path ${D}${systemd_system_unitdir}/gatepost-update.path
+    install -D -m 0644 ${S}/daemon/packaging/systemd/gatepost-update.service ${D}${systemd_system_unitdir}/gatepost-update.service
     install -D -m 0644 ${S}/daemon/packaging/tmpfiles.d/gatepost.conf ${D}${nonarch_libdir}/tmpfiles.d/gatepost.conf
 }
 
@@ -42,7 +44,7 @@ USERADD_PACKAGES = "${PN}"
 GROUPADD_PARAM:${PN} = "--system --gid 700 gatepost"
 USERADD_PARAM:${PN} = "--system --uid 700 --gid gatepost --home-dir ${localstatedir}/lib/gatepost --no-create-home --shell ${base_sbindir}/nologin gatepost"
 
-SYSTEMD_SERVICE:${PN} = "gatepost.service"
+SYSTEMD_SERVICE:${PN} = "gatepost.service gatepost-update.path gatepost-update.service"
 
 FILES:${PN} += "${nonarch_libdir}/tmpfiles.d/gatepost.conf"
 # The authorities of platforms' certificates, and the time zones of people.
