@@ -12,7 +12,15 @@ struct Unused {
 const UNUSED: [Unused; 2] = [
     Unused {
         option: "config",
-        commands: &[&["demo"], &["render"], &["chunk"], &["channels"], &["completions"], &["man"]],
+        commands: &[
+            &["demo"],
+            &["render"],
+            &["chunk"],
+            &["channels"],
+            &["completions"],
+            &["man"],
+            &["update"],
+        ],
     },
     Unused {
         option: "hub",
@@ -30,6 +38,7 @@ const UNUSED: [Unused; 2] = [
             &["channels"],
             &["completions"],
             &["man"],
+            &["update"],
         ],
     },
 ];

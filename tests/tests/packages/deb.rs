@@ -2,10 +2,7 @@
 //!
 //! The program in it is the one that the tests run, without its names. Installed by `tests/run --setup-only`: Debian 12, lintian.
 
-use std::{
-    fs,
-    process::Command,
-};
+use std::{fs, process::Command};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::peers::debian::Debian;

@@ -12,10 +12,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::{
-    hub::program::program,
-    peers::debian::Debian,
-};
+use gatepost_tests::{hub::program::program, peers::debian::Debian};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -25,7 +22,8 @@ const SLOT: u64 = 8 << 20;
 
 /// Runs a program; what it wrote to stdout.
 fn done(program: &str, arguments: &[&str]) -> Result<String> {
-    let ended = Command::new(program).args(arguments).stdin(Stdio::null()).output().context(program.to_owned())?;
+    let ended =
+        Command::new(program).args(arguments).stdin(Stdio::null()).output().context(program.to_owned())?;
     ensure!(ended.status.success(), "{program} {arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
     Ok(String::from_utf8(ended.stdout)?)
 }
@@ -44,13 +42,17 @@ impl Authority {
         fs::create_dir_all(folder)?;
         let path = |name: &str| folder.join(name).display().to_string();
         let key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-noenc"];
-        let (ca_key, ca, one_key, request) = (path("ca.key"), path("ca.pem"), path("one.key"), path("one.csr"));
+        let (ca_key, ca, one_key, request) =
+            (path("ca.key"), path("ca.pem"), path("one.key"), path("one.csr"));
         let own = ["req", "-x509", "-days", "30", "-subj", "/CN=Test", "-keyout", &ca_key, "-out", &ca];
         done("openssl", &[&own[..], &key].concat())?;
         let asked = ["req", "-new", "-subj", "/CN=One", "-keyout", &one_key, "-out", &request];
         done("openssl", &[&asked[..], &key].concat())?;
         let one = path("one.pem");
-        done("openssl", &["x509", "-req", "-in", &request, "-CA", &ca, "-CAkey", &ca_key, "-days", "30", "-out", &one])?;
+        done(
+            "openssl",
+            &["x509", "-req", "-in", &request, "-CA", &ca, "-CAkey", &ca_key, "-days", "30", "-out", &one],
+        )?;
         Ok(Self(folder.into()))
     }
 
@@ -69,7 +71,10 @@ impl Authority {
         fs::write(content.join("manifest.raucm"), manifest)?;
         let (cert, key, ring) = (self.path("one.pem"), self.path("one.key"), self.path("ca.pem"));
         let signer = ["--cert", &cert, "--key", &key, "--keyring", &ring, "bundle"];
-        done("rauc", &[&signer[..], &[&content.display().to_string(), &bundle.display().to_string()]].concat())?;
+        done(
+            "rauc",
+            &[&signer[..], &[&content.display().to_string(), &bundle.display().to_string()]].concat(),
+        )?;
         Ok(bundle)
     }
 }
@@ -136,12 +141,14 @@ impl Machine {
         let folder = self.folder.path().display().to_string();
         let helper = program()?.display().to_string();
         let script = [("FOLDER", folder.as_str()), ("BOOTED", booted), ("HELPER", &helper)];
-        let script = script.iter().fold(HELP.to_owned(), |text, (word, by)| text.replace(&format!("@{word}@"), by));
+        let script =
+            script.iter().fold(HELP.to_owned(), |text, (word, by)| text.replace(&format!("@{word}@"), by));
         let spaces = ["--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-euc", &script];
         let helped = Command::new("unshare").args(spaces).stdin(Stdio::null()).output()?;
         let said = String::from_utf8_lossy(&helped.stderr);
         ensure!(helped.status.success(), "{said}{}", String::from_utf8_lossy(&helped.stdout));
-        let report = fs::read(self.path("lib/gatepost_update/report.json")).with_context(|| said.into_owned())?;
+        let report =
+            fs::read(self.path("lib/gatepost_update/report.json")).with_context(|| said.into_owned())?;
         ensure!(!self.path("lib/gatepost/updates/hub.request").exists(), "the request is left");
         ensure!(!self.path("lib/gatepost_update/bundle.raucb").exists(), "the copy of the bundle is left");
         Ok(serde_json::from_slice(&report)?)
@@ -201,7 +208,8 @@ fn an_image_is_updated_into_the_other_slot_and_judged_by_the_slot_that_runs_then
         return Ok(());
     }
     let folder = tempfile::tempdir()?;
-    let (ours, foreign) = (Authority::new(&folder.path().join("ours"))?, Authority::new(&folder.path().join("foreign"))?);
+    let (ours, foreign) =
+        (Authority::new(&folder.path().join("ours"))?, Authority::new(&folder.path().join("foreign"))?);
     let Some(machine) = Machine::new(&ours)? else { return Ok(()) };
     let root: Vec<u8> = (0..ROOT).map(|at| (at / 512 * 7 + at % 251) as u8).collect();
     let (good, unknown) = (ours.bundle("plain", &root)?, foreign.bundle("plain", &root)?);
@@ -229,7 +237,10 @@ fn an_image_is_updated_into_the_other_slot_and_judged_by_the_slot_that_runs_then
 
     machine.ask('5', "\"0.2.0\"", &good)?;
     let written = machine.help("A")?;
-    ensure!(written["stage"] == "restarting" && written["slot"] == "B" && written["to"] == "0.2.0", "{written}");
+    ensure!(
+        written["stage"] == "restarting" && written["slot"] == "B" && written["to"] == "0.2.0",
+        "{written}"
+    );
     ensure!(machine.next() == "B" && machine.has("B", &root)?, "the slot is not written");
     ensure!(fs::read_to_string(machine.path("systemctl.log"))? == "reboot\n");
 
@@ -271,7 +282,8 @@ fn a_block_of_a_bundle_that_was_changed_after_it_was_signed_is_found_when_it_is_
     ensure!(extract("good")?.status.success());
     ensure!(fs::read(folder.path().join("good/rootfs.img"))? == root);
     change(&bundle)?;
-    done("rauc", &["--keyring", &ring, "info", &path]).context("the signature is over the hash of the tree")?;
+    done("rauc", &["--keyring", &ring, "info", &path])
+        .context("the signature is over the hash of the tree")?;
     let bad = extract("bad")?;
     let said = String::from_utf8_lossy(&bad.stderr).into_owned();
     ensure!(!bad.status.success() && said.contains("erification failed"), "{said}");

@@ -93,16 +93,15 @@ fn remove(bundle: &Path) {
 
 /// Verifies the bundle and installs it.
 async fn install(job: &mut Job, bundle: &Path, wished: Option<&Wished>) -> Result<(), String> {
-    let words = |error: NotDone| error.to_string();
     let path = bundle.display().to_string();
     let info =
-        Run::new(RAUC, &["info", "--output-format=shell", &path], LOOKING).done().await.map_err(words)?;
+        Run::new(RAUC, &["info", "--output-format=shell", &path], LOOKING).done().await.map_err(said)?;
     let version = values(&info).remove("RAUC_MF_VERSION").filter(|version| !version.is_empty());
     let version = version.ok_or("the bundle names no version")?;
     if let Some(wished) = wished.filter(|wished| wished.as_str() != version) {
         return Err(format!("the bundle is version {version}, and {} was asked for", wished.as_str()));
     }
-    let system = system().await.map_err(words)?;
+    let system = system().await.map_err(said)?;
     job.report.slot = Some(system.other().ok_or("RAUC knows no slot that does not run")?.to_owned());
     job.report.to = Some(version);
     job.come_to(Stage::Installing);
@@ -112,7 +111,14 @@ async fn install(job: &mut Job, bundle: &Path, wished: Option<&Wished>) -> Resul
             job.progress(Stage::Installing, percent);
         }
     });
-    installed.await.map(drop).map_err(words)
+    installed.await.map(drop).map_err(said)
+}
+
+/// What RAUC says of a failure, without what GLib logs beside it.
+fn said(error: NotDone) -> String {
+    let text = error.to_string().replace("rauc: rauc-Message:", "rauc-Message:");
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with("rauc-Message:")).collect();
+    format!("RAUC does not take it: {}", lines.join(" "))
 }
 
 /// How far RAUC is by a line of `rauc install`: ` 40% Checking bundle done.`
@@ -170,6 +176,10 @@ mod tests {
 
     #[test]
     fn raucs_words_are_read() {
+        let failed =
+            "rauc-Message: 09:47: Verifying bundle signature... \nsignature verification failed".to_owned();
+        let failed = NotDone::Failed("rauc".into(), failed);
+        assert_eq!(said(failed), "RAUC does not take it: signature verification failed");
         assert_eq!(progress(" 40% Checking bundle done."), Some(40));
         assert_eq!(progress("100% Installing done."), Some(100));
         for none in ["installing", "400% x", "-1% x", "%", ""] {
