@@ -167,7 +167,7 @@ fn the_hub_is_updated_by_apt_and_goes_back_by_itself() -> Result<()> {
     ensure!(back.last["state"] == "went_back" && updated.version()? == "0.2.0-1", "{}", back.last);
     ensure!(back.last["to"] == "0.3.0-1", "{}", back.last);
     ensure!(updated.house.each_arrived_once(MESSAGES)? == inbox);
-    step(&format!("gone back, by way of {:?}", back.states));
+    step(&format!("gone back, by way of {:?}: {}", back.states, back.last["text"]));
 
     // Each end is in the audit, once.
     ensure!(updated.rows("ota.rolled_out")?.len() == 4);

@@ -12,10 +12,7 @@ use std::{
 
 use super::programs::{NotDone, Run};
 
-/// Where dpkg keeps what it knows of a package: <https://manpages.debian.org/bookworm/dpkg/dpkg.1.en.html#FILES>.
-const INFO: &str = "/var/lib/dpkg/info";
-/// The files there that a package brings in `DEBIAN/`.
-const CONTROL: [&str; 5] = ["preinst", "postinst", "prerm", "postrm", "md5sums"];
+const QUERY: &str = "/usr/bin/dpkg-query";
 /// What dpkg says of a package that the package does not say of itself.
 const OF_DPKG: [&str; 2] = ["Status:", "Config-Version:"];
 /// How long `dpkg-deb` may take.
@@ -32,6 +29,16 @@ pub(super) enum NotKept {
     Program(#[from] NotDone),
 }
 
+/// What dpkg knows of the package.
+struct Known {
+    /// Its fields.
+    fields: String,
+    /// The paths of its files and folders, a line each.
+    files: String,
+    /// The paths of its scripts and sums, a line each: `/var/lib/dpkg/info/gatepost.postinst`.
+    control: String,
+}
+
 /// Where the package lies in the helper's folder.
 pub(super) fn place(state: &Path) -> PathBuf {
     state.join("former.deb")
@@ -44,8 +51,12 @@ pub(super) fn place(state: &Path) -> PathBuf {
 pub(super) async fn keep(state: &Path) -> Result<(), NotKept> {
     let (tree, package) = (state.join("former"), place(state));
     remove(&tree)?;
-    let fields = Run::new("/usr/bin/dpkg-query", &["--status", "gatepost"], PACKING).done().await?;
-    fill(&tree, Path::new("/"), &fields)?;
+    let (fields, files, control) = (
+        Run::new(QUERY, &["--status", "gatepost"], PACKING).done().await?,
+        Run::new(QUERY, &["--listfiles", "gatepost"], PACKING).done().await?,
+        Run::new(QUERY, &["--control-path", "gatepost"], PACKING).done().await?,
+    );
+    fill(&tree, Path::new("/"), &Known { fields, files, control })?;
     let (from, to) = (tree.display().to_string(), package.display().to_string());
     // Not compressed: it lies there for some minutes.
     let pack = ["--root-owner-group", "-Znone", "--build", from.as_str(), to.as_str()];
@@ -70,21 +81,29 @@ fn remove(tree: &Path) -> Result<(), NotKept> {
 }
 
 /// Copies what the package of this system consists of.
-fn fill(tree: &Path, root: &Path, fields: &str) -> Result<(), NotKept> {
-    let info = root.join(&INFO[1..]);
-    let list = info.join("gatepost.list");
-    let files = fs::read_to_string(&list).map_err(|error| NotKept::Io(list, error))?;
+fn fill(tree: &Path, root: &Path, known: &Known) -> Result<(), NotKept> {
     folder(tree)?;
-    for path in files.lines().filter_map(|line| line.strip_prefix('/')).filter(|path| *path != ".") {
-        copy(&root.join(path), &tree.join(path))?;
+    // `/.` is the root itself; a line that is no path says where a file was diverted to.
+    let paths = |lines: &'_ str| -> Vec<String> {
+        lines
+            .lines()
+            .filter_map(|line| line.strip_prefix('/'))
+            .filter(|path| *path != ".")
+            .map(str::to_owned)
+            .collect()
+    };
+    for path in paths(&known.files) {
+        copy(&root.join(&path), &tree.join(&path))?;
     }
     let control = tree.join("DEBIAN");
     folder(&control)?;
-    for name in CONTROL {
-        copy(&info.join(format!("gatepost.{name}")), &control.join(name))?;
+    for path in paths(&known.control) {
+        if let Some((_, name)) = path.rsplit_once('.') {
+            copy(&root.join(&path), &control.join(name))?;
+        }
     }
     let is_own = |line: &&str| !OF_DPKG.iter().any(|field| line.starts_with(field));
-    let fields: String = fields.lines().filter(is_own).map(|line| format!("{line}\n")).collect();
+    let fields: String = known.fields.lines().filter(is_own).map(|line| format!("{line}\n")).collect();
     let place = control.join("control");
     fs::write(&place, fields.trim_end().to_owned() + "\n").map_err(|error| NotKept::Io(place, error))
 }
@@ -127,15 +146,13 @@ mod tests {
         put("usr/bin/gatepost", "program", 0o755);
         put("var/lib/dpkg/info/gatepost.postinst", "script", 0o755);
         symlink("gatepost", root.path().join("usr/bin/gp")).unwrap();
-        put(
-            "var/lib/dpkg/info/gatepost.list",
-            "/.\n/usr\n/usr/bin\n/usr/bin/gatepost\n/usr/bin/gp\n/usr/share/doc/left-out\n",
-            0o644,
-        );
         let tree = root.path().join("tree");
-        let fields =
-            "Package: gatepost\nStatus: install ok installed\nVersion: 0.1.0-1\nDescription: a\n b\n";
-        fill(&tree, root.path(), fields).unwrap();
+        let known = Known {
+            fields: "Package: gatepost\nStatus: install ok installed\nVersion: 0.1.0-1\nDescription: a\n b\n".into(),
+            files: "/.\n/usr\n/usr/bin\n/usr/bin/gatepost\n/usr/bin/gp\n/usr/share/doc/left-out\ndiverted by x to: /y\n".into(),
+            control: "/var/lib/dpkg/info/gatepost.postinst\n".into(),
+        };
+        fill(&tree, root.path(), &known).unwrap();
         assert_eq!(fs::read(tree.join("usr/bin/gatepost")).unwrap(), b"program");
         assert_eq!(fs::read_link(tree.join("usr/bin/gp")).unwrap(), Path::new("gatepost"));
         let mode = fs::metadata(tree.join("DEBIAN/postinst")).unwrap().permissions().mode();

@@ -53,8 +53,10 @@ impl Kind {
         let is = |path: &str| root.join(path).is_file();
         match () {
             () if is("etc/rauc/system.conf") && is("usr/bin/rauc") => Some(Self::Image),
-            // dpkg's list of the package's files: <https://manpages.debian.org/bookworm/dpkg/dpkg.1.en.html#FILES>.
-            () if is("var/lib/dpkg/info/gatepost.list") => Some(Self::Package),
+            // By hand, units go into /etc. The helper asks dpkg itself.
+            () if is("usr/lib/systemd/system/gatepost-update.path") && is("usr/bin/dpkg-query") => {
+                Some(Self::Package)
+            }
             () => None,
         }
     }
@@ -108,7 +110,9 @@ mod tests {
             fs::write(path, "").unwrap();
         };
         assert_eq!(Kind::beneath(root.path()), None);
-        put("var/lib/dpkg/info/gatepost.list");
+        put("usr/bin/dpkg-query");
+        assert_eq!(Kind::beneath(root.path()), None, "a program that somebody has put on a Debian by hand");
+        put("usr/lib/systemd/system/gatepost-update.path");
         put("usr/bin/rauc");
         assert_eq!(
             Kind::beneath(root.path()),
