@@ -70,6 +70,12 @@ impl Job {
         self.write();
     }
 
+    /// Ends with nothing changed.
+    pub(super) fn refuse(&mut self, why: &str) -> Result<(), NotDone> {
+        self.end(Stage::Refused, why);
+        Ok(())
+    }
+
     /// Is so far with a stage. Written in steps, as a card wears out.
     pub(super) fn progress(&mut self, stage: Stage, percent: u8) {
         let step = percent / 10 * 10;
@@ -108,7 +114,7 @@ pub async fn apply(places: Places) -> Result<(), ApplyError> {
         let taken_up = match job.report.kind {
             Some(Kind::Package) => packaged::take_up(&mut job).await,
             Some(Kind::Image) => image::take_up(&mut job).await,
-            None => Ok(job.end(Stage::Refused, "it was cut off before it began: ask for it again")),
+            None => job.refuse("it was cut off before it began: ask for it again"),
         };
         finish(&mut job, taken_up);
     }
@@ -124,7 +130,7 @@ async fn carry_out(job: &mut Job, wished: Option<&Wished>) -> Result<(), NotDone
     match Kind::here() {
         Some(Kind::Package) => packaged::update(job, wished).await,
         Some(Kind::Image) => image::update(job, wished).await,
-        None => Ok(job.end(Stage::Refused, "the hub was installed neither as a package nor as an image")),
+        None => job.refuse("the hub was installed neither as a package nor as an image"),
     }
 }
 

@@ -38,12 +38,12 @@ pub(super) async fn update(job: &mut Job, wished: Option<&Wished>) -> Result<(),
     if let Err(error) = copied.map_err(io::Error::other).flatten() {
         remove(&bundle);
         let why = format!("{} cannot be used: {error}", job.places.bundle().display());
-        return Ok(job.end(Stage::Refused, &why));
+        return job.refuse(&why);
     }
     let installed = install(job, &bundle, wished).await;
     remove(&bundle);
     if let Err(why) = installed {
-        return Ok(job.end(Stage::Refused, &why));
+        return job.refuse(&why);
     }
     job.come_to(Stage::Restarting);
     if let Err(error) = Run::new("/usr/bin/systemctl", &["reboot"], LOOKING).done().await {
@@ -57,15 +57,20 @@ pub(super) async fn take_up(job: &mut Job) -> Result<(), NotDone> {
     remove(&job.places.state.join("bundle.raucb"));
     let system = system().await?;
     let slot = job.report.slot.clone();
-    Ok(match (slot, job.report.stage) {
+    match (slot, job.report.stage) {
         (Some(slot), _) if Some(&slot) == system.booted() => job.come_to(Stage::Installed),
         (Some(slot), _) if Some(&slot) == system.next() => {
-            job.end(Stage::Refused, "it is installed, but the machine has not restarted with it: restart it")
+            job.end(Stage::Refused, "it is installed, but the machine has not restarted with it: restart it");
         }
-        (_, Stage::Restarting) => job
-            .end(Stage::WentBack, "no start with the new slot was a good one: journalctl -b -1 may say why"),
+        (_, Stage::Restarting) => {
+            job.end(
+                Stage::WentBack,
+                "no start with the new slot was a good one: journalctl -b -1 may say why",
+            );
+        }
         _ => job.end(Stage::Refused, "it was cut off before it was installed: ask for it again"),
-    })
+    }
+    Ok(())
 }
 
 /// Copies the bundle to where root alone can write.

@@ -35,23 +35,21 @@ pub(super) async fn update(job: &mut Job, wished: Option<&Wished>) -> Result<(),
     let before = proof::process().await?;
     let from = match installed().await? {
         Some(from) => from,
-        None => return Ok(job.end(Stage::Refused, "the package is not installed whole: see dpkg --audit")),
+        None => return job.refuse("the package is not installed whole: see dpkg --audit"),
     };
     job.begin(Kind::Package, &from, before.is_some());
     if let Err(error) = lists().await {
-        return Ok(
-            job.end(Stage::Refused, &format!("the package lists cannot be fetched and verified: {error}"))
-        );
+        return job.refuse(&format!("the package lists cannot be fetched and verified: {error}"));
     }
     let to = match newest(wished).await {
         Ok(Some(to)) => to,
-        Ok(None) => return Ok(job.end(Stage::Refused, NOTHING_NEWER)),
-        Err(error) => return Ok(job.end(Stage::Refused, &error.to_string())),
+        Ok(None) => return job.refuse(NOTHING_NEWER),
+        Err(error) => return job.refuse(&error.to_string()),
     };
     job.report.to = Some(to.clone());
     if let Err(error) = former::keep(&job.places.state).await {
         let why = format!("the version before cannot be kept for going back: {error}");
-        return Ok(job.end(Stage::Refused, &why));
+        return job.refuse(&why);
     }
     job.come_to(Stage::Fetching);
     let done = install(job, &to).await;
@@ -80,7 +78,7 @@ async fn settle(job: &mut Job, error: Option<NotDone>, before: Option<u32>) -> R
         former::forget(&job.places.state);
         let why =
             words.unwrap_or_else(|| "it was cut off before anything was installed: ask for it again".into());
-        return Ok(job.end(Stage::Refused, &why));
+        return job.refuse(&why);
     }
     if now.is_none() || now != job.report.to {
         return go_back(job, &words.unwrap_or_else(|| "it was cut off while it was installed".into())).await;
