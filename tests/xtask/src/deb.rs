@@ -15,8 +15,9 @@ use clap::ValueEnum;
 
 use super::{VERSION, cargo, hub, root, run};
 
-/// What the package stands on: glibc packs relocations since 2.36 (`daemon/build.rs`), Debian 12's version.
-const DEPENDS: &str = "libc6 (>= 2.36), libgcc-s1, systemd";
+/// What the package stands on: glibc packs relocations since 2.36 (`daemon/build.rs`), Debian 12's version. Without authorities no
+/// channel that speaks TLS can be set up, and then no hub starts.
+const DEPENDS: &str = "libc6 (>= 2.36), libgcc-s1, systemd, ca-certificates";
 const MAINTAINER: &str = "The Gatepost authors <gatepost@gatepost.invalid>";
 const HOMEPAGE: &str = "https://github.com/gatepost/gatepost";
 /// The files that it installs as they are: where, and from where.
@@ -230,7 +231,7 @@ impl Tree {
         let sums = said(Command::new("md5sum").arg("--").args(names).current_dir(&self.folder))? + "\n";
         let control = format!(
             "Package: gatepost\nVersion: {version}\nArchitecture: {}\nMaintainer: {MAINTAINER}\nInstalled-Size: {size}\n\
-             Depends: {DEPENDS}\nRecommends: ca-certificates\nSection: net\nPriority: optional\nHomepage: {HOMEPAGE}\n\
+             Depends: {DEPENDS}\nSection: net\nPriority: optional\nHomepage: {HOMEPAGE}\n\
              Description: gate for the messages that AI agents send to people\n \
              Agents hand it their messages over MCP, HTTP or the command line. It checks\n \
              who may write to whom, asks a person at a companion with a display and two\n \
