@@ -179,12 +179,24 @@ impl Place {
     /// # Errors
     /// It does not, and why; or nobody answers.
     pub async fn ready(&self) -> Result<(), ClientError> {
+        self.probe("readyz").await
+    }
+
+    /// Asks whether the hub lives: one whose disk is full does, and takes no messages.
+    ///
+    /// # Errors
+    /// Nobody answers.
+    pub async fn alive(&self) -> Result<(), ClientError> {
+        self.probe("healthz").await
+    }
+
+    async fn probe(&self, what: &str) -> Result<(), ClientError> {
         let base = match &self.hub {
             Some(base) => base.clone(),
             None => self.base(&Config::load(&self.config)?),
         };
         let client = Client::new(base.clone(), String::new())?;
-        let asked = client.http.get(format!("{}/readyz", client.base)).timeout(PROBE_TIMEOUT).send().await;
+        let asked = client.http.get(format!("{}/{what}", client.base)).timeout(PROBE_TIMEOUT).send().await;
         let answer = match asked {
             Ok(answer) => answer,
             Err(error) if error.is_connect() => return Err(ClientError::Nobody(base)),

@@ -13,7 +13,10 @@ const INTERVAL: Duration = Duration::from_millis(500);
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Look for so many seconds until it is ready.
+    /// Ask only whether it lives. It does so while its disk is full, when it takes no messages.
+    #[arg(long)]
+    alive: bool,
+    /// Look for so many seconds until that is so.
     #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true)]
     wait: u32,
 }
@@ -22,8 +25,12 @@ pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Fail
     let (start, longest) = (Instant::now(), Duration::from_secs(arguments.wait.into()));
     let mut last = String::new();
     loop {
-        let error: ClientError = match place.ready().await {
-            Ok(()) => return Ok(print_result!("ready")?),
+        let (asked, answer) = match arguments.alive {
+            true => (place.alive().await, "alive"),
+            false => (place.ready().await, "ready"),
+        };
+        let error: ClientError = match asked {
+            Ok(()) => return Ok(print_result!("{answer}")?),
             Err(error) => error,
         };
         // No waiting mends those.
