@@ -1,6 +1,6 @@
 //! `gatepost completions` and `gatepost man`: what shells and `man` know of the command line, made from the command line itself.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Command;
 use clap_complete::Shell;
@@ -48,7 +48,9 @@ pub(super) fn man(command: Command, arguments: &Pages) -> Result<(), Failed> {
     let failed =
         |error| Failed::Refused(format!("cannot write man pages into {}: {error}", folder.display()));
     std::fs::create_dir_all(folder).map_err(failed)?;
-    clap_mangen::generate_to(command, folder).map_err(failed)?;
+    let mut command = command.disable_help_subcommand(true);
+    command.build();
+    write_pages(&command, folder).map_err(failed)?;
     print_note!("the pages are in {}", folder.display());
     Ok(())
 }
@@ -57,10 +59,23 @@ fn print_bytes(text: &[u8]) -> Result<(), Failed> {
     Ok(print(String::from_utf8_lossy(text).trim_end())?)
 }
 
+/// A page for the command and for each of those below it.
+fn write_pages(command: &Command, folder: &Path) -> std::io::Result<()> {
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        write_pages(inner, folder)?;
+    }
+    titled(command.clone()).generate_to(folder).map(drop)
+}
+
+/// With what stands at the head and the foot of each page (man-pages(7), "Title line").
+fn titled(command: Command) -> Man {
+    Man::new(command).source(concat!("Gatepost ", env!("CARGO_PKG_VERSION"))).manual("User Commands")
+}
+
 /// All commands on one page: a section for each, below the program's own.
 fn page(command: &Command) -> std::io::Result<Vec<u8>> {
     let mut page = Vec::new();
-    let man = Man::new(command.clone());
+    let man = titled(command.clone());
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     man.render_synopsis_section(&mut page)?;

@@ -487,7 +487,8 @@ fn shells_take_the_completions_and_the_man_page_has_every_command() -> Result<()
         let heading = format!(".SH \"GATEPOST {}\"\n", command.to_uppercase());
         ensure!(page.matches(&heading).count() == 1, "{heading}");
         let file = pages.join(format!("gatepost-{}.1", command.replace(' ', "-")));
-        ensure!(file.is_file(), "{}", file.display());
+        let text = fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        ensure!(text.contains("\"User Commands\"\n") && text.contains(" \"Gatepost "), "{text}");
     }
     ensure!(page.contains("Exit status:") && pages.join("gatepost.1").is_file(), "{page}");
     Ok(())
