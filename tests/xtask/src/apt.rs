@@ -1,14 +1,22 @@
 //! A repository of Debian packages in one folder, as apt reads it without more structure
 //! (<https://wiki.debian.org/DebianRepository/Format#Flat_Repository_Format>).
 //!
+//! Clients ignore a `Release` that is older than the one that they have, so it is as old as the index and not as its commit.
 //! Nothing is signed here: whoever has the key makes `InRelease` of `Release`, elsewhere.
 
-use std::{fmt::Write as _, fs, path::Path, process::Command};
+use std::{
+    env,
+    fmt::Write as _,
+    fs,
+    path::Path,
+    process::Command,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
 use anyhow::{Context as _, Result, ensure};
 use sha2::{Digest as _, Sha256};
 
-use super::deb::{compress, date, epoch, said};
+use super::deb::{compress, date, said};
 
 /// A file as `Release` lists it.
 struct Listed {
@@ -28,12 +36,17 @@ pub(crate) fn index(folder: &Path) -> Result<()> {
     let mut list = String::new();
     let mut architectures = Vec::new();
     for package in &packages {
+        let name = package.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        ensure!(
+            is_a_package(name),
+            "{}: a package is called NAME_VERSION_ARCHITECTURE.deb, of letters, digits and +-.~",
+            package.display()
+        );
         let fields = said(Command::new("dpkg-deb").arg("--field").arg(package))?;
         let architecture = field(&fields, "Architecture").context("a package has an architecture")?;
         if !architectures.contains(&architecture) {
             architectures.push(architecture);
         }
-        let name = package.file_name().and_then(|name| name.to_str()).context("UTF-8")?;
         list += &stanza(&fields, name, &fs::read(package)?)?;
     }
     fs::write(folder.join("Packages"), &list)?;
@@ -42,11 +55,30 @@ pub(crate) fn index(folder: &Path) -> Result<()> {
         Listed { name: "Packages", bytes: list.into_bytes() },
         Listed { name: "Packages.gz", bytes: fs::read(folder.join("Packages.gz"))? },
     ];
-    let date = date(&epoch()?, "-R")?;
+    let date = date(&made_at()?, "-R")?;
     fs::write(folder.join("Release"), release(&architectures.join(" "), &date, &listed)?)?;
     println!("{}: {} packages; sign Release as InRelease", folder.display(), packages.len());
     println!("{}", folder.display());
     Ok(())
+}
+
+/// When it is made, or the time that somebody wants in it: seconds since 1970.
+fn made_at() -> Result<String> {
+    if let Ok(epoch) = env::var("SOURCE_DATE_EPOCH") {
+        return Ok(epoch);
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?;
+    Ok(now.as_secs().to_string())
+}
+
+/// Whether a file is called as `dpkg-deb` calls packages. What is not might write fields of its own into the list.
+fn is_a_package(name: &str) -> bool {
+    let parts = name.strip_suffix(".deb").map(|name| name.split('_').collect::<Vec<_>>());
+    let is_plain = |part: &&str| {
+        part.starts_with(|first: char| first.is_ascii_alphanumeric())
+            && part.chars().all(|letter| letter.is_ascii_alphanumeric() || "+-.~".contains(letter))
+    };
+    parts.is_some_and(|parts| parts.len() == 3 && parts.iter().all(is_plain))
 }
 
 fn field(fields: &str, name: &str) -> Option<String> {
@@ -76,6 +108,22 @@ fn release(architectures: &str, date: &str, listed: &[Listed]) -> Result<String>
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_whose_name_would_write_fields_into_the_list_is_no_package() {
+        for name in ["gatepost_1.0.0~rc.1-1_arm64.deb", "libc6_2.36-9+deb12u10_amd64.deb"] {
+            assert!(is_a_package(name), "{name}");
+        }
+        for name in [
+            "gatepost_1_arm64\nFilename: evil.deb",
+            "gatepost.deb",
+            "a_b_c_d.deb",
+            "_1_arm64.deb",
+            "a_1_b c.deb",
+        ] {
+            assert!(!is_a_package(name), "{name}");
+        }
+    }
 
     #[test]
     fn a_package_is_listed_with_its_bytes_and_the_list_with_its_own() {
