@@ -173,10 +173,19 @@ pub(crate) fn said(command: &mut Command) -> Result<String> {
 impl Tree {
     fn write(&self, path: &str, bytes: &[u8], mode: u32) -> Result<()> {
         let file = self.folder.join(path);
-        let folder = file.parent().context("a path within the package")?;
-        fs::create_dir_all(folder)?;
+        self.folder_of(path)?;
         fs::write(&file, bytes).with_context(|| file.display().to_string())?;
         Ok(fs::set_permissions(&file, fs::Permissions::from_mode(mode))?)
+    }
+
+    /// Makes the folders above a file, with the rights that policy wants, whatever the umask is (10.9).
+    fn folder_of(&self, path: &str) -> Result<()> {
+        let above = self.folder.join(Path::new(path).parent().context("a path within the package")?);
+        fs::create_dir_all(&above)?;
+        for folder in above.ancestors().take_while(|folder| folder.starts_with(&self.folder)) {
+            fs::set_permissions(folder, fs::Permissions::from_mode(0o755))?;
+        }
+        Ok(())
     }
 
     /// Writes a file as policy wants documentation: compressed, with `.gz` behind its name.
