@@ -13,7 +13,7 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use clap::ValueEnum;
 
-use super::{VERSION, cargo, hub, root, run};
+use super::{VERSION, cargo, hub, notices, root, run};
 
 /// What the package stands on: glibc packs relocations since 2.36 (`daemon/build.rs`), Debian 12's version. Without authorities no
 /// channel that speaks TLS can be set up, and then no hub starts.
@@ -129,6 +129,8 @@ pub(crate) fn make(wanted: &Wanted) -> Result<PathBuf> {
     let temporary = tempfile::tempdir()?;
     let tree = Tree { folder: temporary.path().join("gatepost") };
     tree.fill(&program, &version, &epoch)?;
+    let notices = notices::of_the_hub(&[wanted.architecture.machine()])?;
+    tree.write_compressed("usr/share/doc/gatepost/THIRD-PARTY", notices.as_bytes())?;
     tree.control(wanted.architecture, &version)?;
     let file = into.join(file_name(wanted.architecture, &released));
     let built = Command::new("dpkg-deb")

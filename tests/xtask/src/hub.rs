@@ -24,7 +24,8 @@ pub(crate) enum Machine {
 }
 
 impl Machine {
-    fn target(self) -> &'static str {
+    /// Its name for Rust.
+    pub(crate) fn target(self) -> &'static str {
         match self {
             Self::Aarch64 => "aarch64-unknown-linux-gnu",
             Self::Armv7 => "armv7-unknown-linux-gnueabihf",

@@ -7,6 +7,7 @@ mod fuzz;
 mod hub;
 mod new_channel;
 mod paths;
+mod notices;
 mod release;
 mod reproducible;
 mod tests;
