@@ -9,7 +9,7 @@ use gatepost_tests::peers::debian::Debian;
 
 use super::{
     house::House,
-    made::{Packages, packaged},
+    made::{Packages, packaged_under},
 };
 
 /// The worst that `systemd-analyze security` may say, of 10.
@@ -21,8 +21,24 @@ const MESSAGES: usize = 40;
 fn the_same_tree_makes_the_same_bytes_and_lintian_finds_nothing_in_them() -> Result<()> {
     let packages = Packages::get()?;
     let again = tempfile::tempdir()?;
-    let second = packaged(packages.program(), "0.1.0", again.path())?;
-    ensure!(fs::read(&packages.old)? == fs::read(second)?, "two packages of one tree differ");
+    for umask in ["002", "077"] {
+        let other = packaged_under(umask, packages.program(), "0.1.0", again.path())?;
+        ensure!(
+            fs::read(&packages.old)? == fs::read(other)?,
+            "the package is another one under umask {umask}"
+        );
+    }
+    let notices = Command::new("sh")
+        .args([
+            "-c",
+            "dpkg-deb --fsys-tarfile \"$0\" | tar -xO ./usr/share/doc/gatepost/THIRD-PARTY.gz | zcat",
+        ])
+        .arg(&packages.old)
+        .output()?;
+    let notices = String::from_utf8(notices.stdout)?;
+    for wanted in ["\nrustls ", "\ntokio ", "\nunicode-ident ", "UNICODE LICENSE V3", "Copyright"] {
+        ensure!(notices.contains(wanted), "{wanted:?} is not in the notices");
+    }
     let found = Command::new("lintian").arg("--pedantic").arg(&packages.old).output()?;
     let said = String::from_utf8_lossy(&found.stdout);
     ensure!(found.status.success() && said.trim().is_empty(), "{said}");

@@ -46,6 +46,23 @@ impl Packages {
     }
 }
 
+/// The same, with the rights that new files get from this umask.
+pub(crate) fn packaged_under(umask: &str, program: &Path, version: &str, into: &Path) -> Result<PathBuf> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let ended = Command::new("sh")
+        .args(["-c", "umask \"$0\" && exec \"$@\"", umask])
+        .arg(cargo)
+        .arg("xtask")
+        .args(["deb", ARCHITECTURE, "--version", version, "--program"])
+        .arg(program)
+        .arg("--into")
+        .arg(into)
+        .current_dir(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+        .output()?;
+    ensure!(ended.status.success(), "umask {umask}: {}", String::from_utf8_lossy(&ended.stderr));
+    Ok(into.join(format!("gatepost_{version}-1_{ARCHITECTURE}.deb")))
+}
+
 pub(crate) fn packaged(program: &Path, version: &str, into: &Path) -> Result<PathBuf> {
     let text = |path: &Path| path.to_str().map(str::to_owned).context("UTF-8");
     let (program, into) = (text(program)?, text(into)?);

@@ -8,4 +8,5 @@ mod image_update;
 mod made;
 mod package_update;
 mod release;
+mod service;
 mod signer;
