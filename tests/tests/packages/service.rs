@@ -214,7 +214,7 @@ fn somebody_who_can_log_in_as_the_hub_and_a_folder_that_is_none_are_named() -> R
         return Ok(());
     }
     let house = House::fresh()?;
-    house.run(&["useradd", "--shell", "/bin/bash", "gatepost"])?;
+    house.sh("if id gatepost; then userdel gatepost; fi; useradd --shell /bin/bash gatepost")?;
     fs::create_dir(house.debian.root().join("srv/etc"))?;
     house.run(&["ln", "-s", "/srv/etc", "/etc/gatepost"])?;
     let file = house.debian.take(&Packages::get()?.old)?;
