@@ -349,7 +349,7 @@ mod tests {
     }
 
     /// Commands that print nothing a program would read, or JSON alone.
-    const WITHOUT_JSON: [&str; 17] = [
+    const WITHOUT_JSON: [&str; 18] = [
         "demo",
         "init",
         "health",

@@ -16,7 +16,7 @@ const STEADY: Duration = Duration::from_secs(5);
 /// How long systemd may take for a word.
 const ASKING: Duration = Duration::from_secs(60);
 /// How long systemd may take to start it: more than `TimeoutStartSec` and `TimeoutStopSec` together.
-const STARTING: Duration = Duration::from_mins(4);
+const STARTING: Duration = Duration::from_mins(17);
 
 /// The process of the hub that runs now; [`None`] if none does.
 pub(super) async fn process() -> Result<Option<u32>, NotDone> {

@@ -28,7 +28,7 @@ use super::{
 };
 
 /// The boards whose firmware is released.
-const BOARDS: [firmware::Board; 1] = [firmware::Board::Esp32c3];
+const BOARDS: [firmware::Board; 2] = [firmware::Board::Esp32c3, firmware::Board::Esp32c6];
 
 /// What is to be made.
 #[derive(Debug, clap::Args)]
