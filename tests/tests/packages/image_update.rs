@@ -61,12 +61,12 @@ impl Authority {
     }
 
     /// Makes a bundle; where it is.
-    fn bundle(&self, format: &str, root: &[u8]) -> Result<PathBuf> {
-        let (content, bundle) = (self.0.join(format), self.0.join(format!("{format}.raucb")));
+    fn bundle(&self, format: &str, version: &str, root: &[u8]) -> Result<PathBuf> {
+        let (content, bundle) = (self.0.join(format), self.0.join(format!("{format}-{version}.raucb")));
         fs::create_dir_all(&content)?;
         fs::write(content.join("rootfs.img"), root)?;
         let manifest = format!(
-            "[update]\ncompatible=gatepost-test\nversion=0.2.0\n[bundle]\nformat={format}\n[image.rootfs]\nfilename=rootfs.img\n"
+            "[update]\ncompatible=gatepost-test\nversion={version}\n[bundle]\nformat={format}\n[image.rootfs]\nfilename=rootfs.img\n"
         );
         fs::write(content.join("manifest.raucm"), manifest)?;
         let (cert, key, ring) = (self.path("one.pem"), self.path("one.key"), self.path("ca.pem"));
@@ -212,7 +212,8 @@ fn an_image_is_updated_into_the_other_slot_and_judged_by_the_slot_that_runs_then
         (Authority::new(&folder.path().join("ours"))?, Authority::new(&folder.path().join("foreign"))?);
     let Some(machine) = Machine::new(&ours)? else { return Ok(()) };
     let root: Vec<u8> = (0..ROOT).map(|at| (at / 512 * 7 + at % 251) as u8).collect();
-    let (good, unknown) = (ours.bundle("plain", &root)?, foreign.bundle("plain", &root)?);
+    let (good, unknown) = (ours.bundle("plain", "0.2.0", &root)?, foreign.bundle("plain", "0.2.0", &root)?);
+    let old = ours.bundle("plain", env!("CARGO_PKG_VERSION"), &root)?;
 
     let refused = |what: &str, report: &Value| -> Result<()> {
         ensure!(report["stage"] == "refused" && report["why"].is_string(), "{what}: {report}");
@@ -228,6 +229,8 @@ fn an_image_is_updated_into_the_other_slot_and_judged_by_the_slot_that_runs_then
     refused("a changed one", &machine.help("A")?)?;
     machine.ask('3', "\"0.3.0\"", &good)?;
     refused("another version's", &machine.help("A")?)?;
+    machine.ask('6', "null", &old)?;
+    refused("one that is not newer", &machine.help("A")?)?;
     machine.ask('4', "null", &good)?;
     fs::remove_file(&bundle)?;
     std::os::unix::fs::symlink(&good, &bundle)?;
@@ -273,7 +276,7 @@ fn a_block_of_a_bundle_that_was_changed_after_it_was_signed_is_found_when_it_is_
     // Bytes that do not compress, so that the middle of the bundle is the root.
     let mut root = vec![0; ROOT];
     fs::File::open("/dev/urandom")?.read_exact(&mut root)?;
-    let bundle = ours.bundle("verity", &root)?;
+    let bundle = ours.bundle("verity", "0.2.0", &root)?;
     let (path, ring) = (bundle.display().to_string(), ours.path("ca.pem"));
     let extract = |to: &str| {
         let to = folder.path().join(to).display().to_string();

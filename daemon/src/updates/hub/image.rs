@@ -13,6 +13,8 @@ use std::{
     time::Duration,
 };
 
+use gatepost_link::update::Version;
+
 use super::{
     Kind,
     apply::Job,
@@ -22,6 +24,8 @@ use super::{
 };
 
 const RAUC: &str = "/usr/bin/rauc";
+/// The version of the slot that runs: the helper is of it.
+const RUNNING: &str = env!("CARGO_PKG_VERSION");
 /// The longest bundle, in bytes: more than a slot has.
 const MAX_BUNDLE: u64 = 2 << 30;
 /// How long a look may take. The first word to the service starts it.
@@ -31,7 +35,7 @@ const INSTALLING: Duration = Duration::from_mins(30);
 
 /// Carries out a request. If it goes well, the machine restarts.
 pub(super) async fn update(job: &mut Job, wished: Option<&Wished>) -> Result<(), NotDone> {
-    job.begin(Kind::Image, env!("CARGO_PKG_VERSION"), true);
+    job.begin(Kind::Image, RUNNING, true);
     let bundle = job.places.state.join("bundle.raucb");
     let (data, to) = (job.places.data.clone(), bundle.clone());
     let copied = tokio::task::spawn_blocking(move || copy(&data, &to)).await;
@@ -106,6 +110,12 @@ async fn install(job: &mut Job, bundle: &Path, wished: Option<&Wished>) -> Resul
     if let Some(wished) = wished.filter(|wished| wished.as_str() != version) {
         return Err(format!("the bundle is version {version}, and {} was asked for", wished.as_str()));
     }
+    // An old bundle is signed as well, and whoever takes over a hub would choose one with a hole.
+    if !is_newer(&version, RUNNING) {
+        return Err(format!(
+            "the bundle is version {version}, and {RUNNING} runs: what is not newer is put there by root (rauc install FILE)"
+        ));
+    }
     let system = system().await.map_err(said)?;
     job.report.slot = Some(system.other().ok_or("RAUC knows no slot that does not run")?.to_owned());
     job.report.to = Some(version);
@@ -175,9 +185,30 @@ fn values(shell: &str) -> HashMap<String, String> {
     shell.lines().filter_map(value).collect()
 }
 
+/// Whether a version comes after another: by its numbers, then a candidate (`1.0.0-rc.1`) before what it is one for.
+fn is_newer(version: &str, than: &str) -> bool {
+    let key = |text: &str| {
+        let (numbers, candidate) =
+            text.split_once('-').map_or((text, None), |(numbers, rest)| (numbers, Some(rest)));
+        Some((Version::new(numbers)?, candidate.is_none(), candidate.map(str::to_owned)))
+    };
+    key(version).zip(key(than)).is_some_and(|(version, than)| version > than)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn versions_have_an_order_and_what_is_none_is_not_newer() {
+        let order = ["0.9.10", "1.0.0-rc.1", "1.0.0-rc.2", "1.0.0", "1.0.1", "1.10.0"];
+        for (at, version) in order.iter().enumerate() {
+            for (before, than) in order.iter().enumerate() {
+                assert_eq!(is_newer(version, than), at > before, "{version} after {than}");
+            }
+        }
+        assert!(!is_newer("next", "1.0.0") && !is_newer("", "1.0.0") && !is_newer("2.0.0.0", "1.0.0"));
+    }
 
     #[test]
     fn raucs_words_are_read() {
