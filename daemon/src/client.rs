@@ -26,7 +26,7 @@ use crate::{
         file::{FileError, read_text},
         readers::{ReadByAll, refuse_everybodys},
     },
-    store::DirectoryLock,
+    store::{DirectoryLock, owner::as_owner},
 };
 
 /// Beyond what a call itself may wait.
@@ -51,8 +51,12 @@ fn given_token() -> Option<String> {
 }
 
 fn operators_token(config: &Config) -> Result<String, ClientError> {
-    let path = operator_token_path(&config.hub.data_dir);
-    Ok(read_text(&path, MAX_TOKEN_FILE_BYTES).map_err(ClientError::Token)?.trim().to_owned())
+    let directory = &config.hub.data_dir;
+    let path = operator_token_path(directory);
+    // Root reads what the hub's user may read: a link there could lead to any secret of the machine, and it would be sent.
+    let read = as_owner(directory, || read_text(&path, MAX_TOKEN_FILE_BYTES));
+    let read = read.map_err(|error| ClientError::Token(FileError::Io(path.clone(), error)))?;
+    Ok(read.map_err(ClientError::Token)?.trim().to_owned())
 }
 
 /// Why a hub did not do what it was asked.

@@ -11,12 +11,60 @@ use std::{
 };
 
 use super::{entry::is_plain, error::ArchiveError};
-use crate::config::MAX_FILE_BYTES;
+use crate::{
+    config::{MAX_FILE_BYTES, paths::DEFAULT_FILE},
+    settings::file::read,
+};
 
 /// The folder of credentials beside a configuration.
 const CREDENTIALS: &str = "credentials";
 /// Files that are taken along at most.
 const MAX_FILES: usize = 1_000;
+
+/// Bytes of all files of a configuration at most.
+const MAX_BYTES: usize = 64 * 1024 * 1024;
+
+/// A configuration, and the files that go along with it. They may be for root alone, who reads them before all else.
+#[derive(Debug)]
+pub struct Configuration {
+    /// Their names beneath the configuration's folder, its own first.
+    pub(super) files: Vec<(String, Vec<u8>)>,
+    /// Files that are not among them.
+    pub(super) left_out: Vec<String>,
+}
+
+impl Configuration {
+    /// The configuration at `path`, whose text this is. `secrets`: whether what it points to goes along.
+    ///
+    /// # Errors
+    /// A file cannot be read, or there is too much.
+    pub fn read(path: &Path, text: &str, secrets: bool) -> Result<Self, ArchiveError> {
+        let name = path.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name));
+        let own = name.unwrap_or(DEFAULT_FILE).to_owned();
+        let Named { beneath, left_out } = Named::of(path, text)?;
+        let shown = |path: PathBuf| path.display().to_string();
+        let mut files = vec![(own, text.as_bytes().to_vec())];
+        if !secrets {
+            let left_out = beneath.into_values().chain(left_out).map(shown).collect();
+            return Ok(Self { files, left_out });
+        }
+        let mut sum = 0;
+        for (name, file) in beneath {
+            match read(&file, MAX_FILE_BYTES) {
+                Ok(bytes) => {
+                    sum += bytes.len();
+                    files.push((name, bytes));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(ArchiveError::Unreadable(file, io::Error::other(error))),
+            }
+            if sum > MAX_BYTES {
+                return Err(ArchiveError::TooLarge(format!("all that is beside {}", path.display())));
+            }
+        }
+        Ok(Self { files, left_out: left_out.into_iter().map(shown).collect() })
+    }
+}
 
 /// The files that belong to a configuration.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -35,6 +35,7 @@ mod unpack;
 mod write;
 
 pub use age::judge;
+pub use configuration::Configuration;
 pub use error::ArchiveError;
 pub use manifest::{Listed, Manifest};
 pub use source::{Kind, Source};

@@ -7,7 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
+use rustix::fs::{Access, OFlags, access};
 
 use super::error::ArchiveError;
 use crate::store::private_file;
@@ -48,6 +48,12 @@ impl WorkFile {
     /// A name beside it, for a file that belongs to it.
     pub fn beside(&self, end: &str) -> PathBuf {
         appended(&self.path, end)
+    }
+
+    /// Whether this user may make files beside it.
+    pub fn is_in_reach(&self) -> bool {
+        let folder = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        access(folder.unwrap_or(Path::new(".")), Access::WRITE_OK | Access::EXEC_OK).is_ok()
     }
 
     /// The file, to be written.

@@ -6,12 +6,12 @@
 use std::{
     fs::File,
     io::{self, Read, Write},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use super::{
     age::{self, Sealer},
-    configuration::Named,
+    configuration::Configuration,
     entry::{Entry, KEYS},
     error::ArchiveError,
     manifest::{FORMAT, Listed, Manifest},
@@ -34,8 +34,8 @@ pub struct Contents<'a> {
     pub database: &'a DatabaseCopy,
     /// The hub's public key, in hexadecimal.
     pub hub: Option<String>,
-    /// The configuration's file name and text.
-    pub configuration: (&'a Path, &'a str),
+    /// The configuration, and what belongs to it.
+    pub configuration: &'a Configuration,
     /// Whether the hub's keys and the configuration's secrets go along: then it is sealed.
     pub keys: bool,
     /// What it is sealed with.
@@ -87,7 +87,10 @@ fn archive<W: Write>(out: W, contents: &Contents<'_>) -> Result<(W, Manifest), A
             None => manifest.missing.push(digest.to_string()),
         }
     }
-    manifest.left_out = writing.configuration(contents)?;
+    for (name, bytes) in &contents.configuration.files {
+        writing.bytes(&format!("configuration/{name}"), bytes)?;
+    }
+    manifest.left_out.clone_from(&contents.configuration.left_out);
     if contents.keys {
         for key in KEYS {
             writing.file(&format!("keys/{key}"), &contents.directory.join(key))?;
@@ -134,24 +137,6 @@ impl<W: Write> Writing<W> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(ArchiveError::Unreadable(path.into(), io::Error::other(error))),
         }
-    }
-
-    /// The configuration, and what belongs to it; returns what is left out.
-    fn configuration(&mut self, contents: &Contents<'_>) -> Result<Vec<String>, ArchiveError> {
-        let (path, text) = contents.configuration;
-        let name =
-            path.file_name().and_then(|name| name.to_str()).filter(|name| super::entry::is_plain(name));
-        let name = name.unwrap_or(crate::config::paths::DEFAULT_FILE);
-        self.bytes(&format!("configuration/{name}"), text.as_bytes())?;
-        let found = Named::of(path, text)?;
-        let shown = |path: PathBuf| path.display().to_string();
-        if !contents.keys {
-            return Ok(found.beneath.into_values().chain(found.left_out).map(shown).collect());
-        }
-        for (path, file) in found.beneath.iter().filter(|(path, _)| *path != name) {
-            self.file(&format!("configuration/{path}"), file)?;
-        }
-        Ok(found.left_out.into_iter().map(shown).collect())
     }
 }
 

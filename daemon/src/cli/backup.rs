@@ -7,13 +7,16 @@ use std::{
 
 use super::{Failed, passphrase::PassphraseFile};
 use crate::{
-    archive::{self, ArchiveError, Contents, Manifest, Target, WorkFile},
+    archive::{self, ArchiveError, Configuration, Contents, Manifest, Target, WorkFile},
     config::{Config, MAX_FILE_BYTES},
     hub::public_key,
     printing::{print_note, print_result, visible_line},
     random::to_hex,
     settings::{file::read_text, secret::Secret},
-    store::backup::{BackupError, DatabaseCopy},
+    store::{
+        backup::{BackupError, DatabaseCopy},
+        owner::as_owner,
+    },
 };
 
 /// What is written at a time.
@@ -40,26 +43,25 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
     let config = Config::load(path).map_err(Failed::refused)?;
     let text = read_text(path, MAX_FILE_BYTES).map_err(Failed::refused)?;
     let directory = &config.hub.data_dir;
-    let job = Job { directory, configuration: (path, &text), keys: arguments.with_keys };
-    let is_sealed = arguments.with_keys || arguments.passphrase.is_given();
-    let passphrase = || is_sealed.then(|| arguments.passphrase.make()).transpose();
-    if arguments.file.as_os_str() == "-" {
-        if io::stdout().is_terminal() {
-            return Err(Failed::Usage(
-                "a backup is no text: send standard output into a file or a program".into(),
-            ));
-        }
-        let work = WorkFile::take(directory.join("backup.part"))?;
-        let made = job.write(io::stdout().lock(), &work, passphrase()?.as_ref())?;
-        tell(&made);
-        return Ok(());
+    let keys = arguments.with_keys;
+    // What only root may read or write comes first: in the hub's directory root is the hub's user.
+    let configuration = Configuration::read(path, &text, keys)?;
+    let to_stdout = arguments.file.as_os_str() == "-";
+    if to_stdout && io::stdout().is_terminal() {
+        return Err(Failed::Usage(
+            "a backup is no text: send standard output into a file or a program".into(),
+        ));
     }
     // Before a person types a passphrase twice for nothing.
-    let target = Target::begin(&arguments.file, arguments.force)?;
-    let passphrase = passphrase()?;
-    let made = job.write(target.work().file(), target.work(), passphrase.as_ref())?;
-    target.finish()?;
-    print_result!("{}", arguments.file.display())?;
+    let target = (!to_stdout).then(|| Target::begin(&arguments.file, arguments.force)).transpose()?;
+    let is_sealed = keys || arguments.passphrase.is_given();
+    let passphrase = is_sealed.then(|| arguments.passphrase.make()).transpose()?;
+    let job = Job { directory, configuration: &configuration, keys, passphrase: passphrase.as_ref() };
+    let made = as_owner(directory, || job.write(target.as_ref())).map_err(Failed::refused)??;
+    if let Some(target) = target {
+        target.finish()?;
+        print_result!("{}", arguments.file.display())?;
+    }
     tell(&made);
     Ok(())
 }
@@ -67,25 +69,37 @@ pub(super) fn run(path: &Path, arguments: Arguments) -> Result<(), Failed> {
 /// What is to be written.
 struct Job<'a> {
     directory: &'a Path,
-    configuration: (&'a Path, &'a str),
+    configuration: &'a Configuration,
     keys: bool,
+    passphrase: Option<&'a Secret>,
 }
 
 impl Job<'_> {
-    fn write(
-        &self,
-        out: impl Write,
-        work: &WorkFile,
-        passphrase: Option<&Secret>,
-    ) -> Result<Manifest, ArchiveError> {
-        let database = DatabaseCopy::make(self.directory, work.beside(".db"))?;
+    /// Writes it into this file, or to standard output.
+    fn write(&self, target: Option<&Target>) -> Result<Manifest, ArchiveError> {
+        let beside = |work: &WorkFile| DatabaseCopy::make(self.directory, work.beside(".db"));
+        let Some(target) = target else {
+            let work = WorkFile::take(self.directory.join("backup.part"))?;
+            return self.archive(io::stdout().lock(), &beside(&work)?);
+        };
+        match target.work().is_in_reach() {
+            true => self.archive(target.work().file(), &beside(target.work())?),
+            // Root's own folder, where the hub's user cannot put the copy of the database.
+            false => {
+                let work = WorkFile::take(self.directory.join("backup.part"))?;
+                self.archive(target.work().file(), &beside(&work)?)
+            }
+        }
+    }
+
+    fn archive(&self, out: impl Write, database: &DatabaseCopy) -> Result<Manifest, ArchiveError> {
         let contents = Contents {
             directory: self.directory,
-            database: &database,
+            database,
             hub: public_key(self.directory).ok().map(|key| to_hex(&key.0)),
             configuration: self.configuration,
             keys: self.keys,
-            passphrase,
+            passphrase: self.passphrase,
         };
         archive::write(BufWriter::with_capacity(BLOCK, out), &contents)
     }

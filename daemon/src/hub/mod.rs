@@ -289,6 +289,10 @@ impl Hub {
     /// Stops: takes no more calls, lets what is on its way come to its end, closes the database. What does not end in
     /// time is taken up at the next start.
     pub async fn stop(self) {
+        // From the moment on at which the port is anybody's, no command is to tell it a token.
+        if let Err(error) = self.store.listens_at(None) {
+            tracing::warn!(%error, "cannot take the hub's address out of the lock");
+        }
         self.wakers.leave().await;
         self.upkeep.abort();
         self.turns.abort();

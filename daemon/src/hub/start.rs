@@ -98,7 +98,7 @@ impl Hub {
         let own_update = tokio::spawn(Asking::new(&store).watch());
 
         let endpoint = endpoint(config, &current, &reload, &events, (&link, updates), broker.as_ref());
-        if let Err(error) = store.listens_at(address) {
+        if let Err(error) = store.listens_at(Some(address)) {
             tracing::warn!(%error, "cannot write the hub's address into the lock: commands will say that no hub answers");
         }
         let (server, stop) = serve(config, listener, endpoint, descriptors.http);

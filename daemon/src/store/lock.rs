@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, OpenOptions, TryLockError},
-    io::{self, Read as _, Seek as _, SeekFrom, Write as _},
+    io::{self, Read as _, Seek as _, Write as _},
     net::SocketAddr,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
@@ -11,6 +11,23 @@ use std::{
 use rustix::fs::OFlags;
 
 use super::private_file;
+
+/// More than a process's number and an address have.
+const MAX_BYTES: u64 = 100;
+
+/// Opens the lock of a directory that may be another user's: no link is followed, and a pipe is not waited for.
+fn open(directory: &Path) -> io::Result<File> {
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(directory.join("lock"))?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+fn is_locked(file: &File) -> bool {
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+}
 
 /// Held as long as a process uses a data directory. The kernel frees it when the process ends, however it ends.
 #[derive(Debug)]
@@ -32,21 +49,24 @@ pub enum LockError {
 impl DirectoryLock {
     /// Whether another process has this directory now. Makes nothing, and holds nothing.
     pub fn is_held(directory: &Path) -> bool {
-        let file = File::open(directory.join("lock"));
-        file.is_ok_and(|file| matches!(file.try_lock(), Err(TryLockError::WouldBlock)))
+        open(directory).is_ok_and(|file| is_locked(&file))
     }
 
     /// Whether a process that has this directory now said that it listens at this address. Whoever else listens there is no hub: a
     /// token is not for them.
     pub fn is_held_at(directory: &Path, address: SocketAddr) -> bool {
-        let said = fs::read_to_string(directory.join("lock")).unwrap_or_default();
-        said.lines().nth(1) == Some(&address.to_string()) && Self::is_held(directory)
+        let Ok(file) = open(directory) else { return false };
+        let mut said = String::new();
+        let read = (&file).take(MAX_BYTES).read_to_string(&mut said);
+        read.is_ok() && said.lines().nth(1) == Some(&address.to_string()) && is_locked(&file)
     }
 
-    /// Says where the process that has the directory listens.
-    pub(super) fn listens_at(&self, address: SocketAddr) -> io::Result<()> {
-        (&self.file).seek(SeekFrom::End(0))?;
-        writeln!(&self.file, "{address}")
+    /// Says where the process that has the directory listens, if it does.
+    pub(super) fn listens_at(&self, address: Option<SocketAddr>) -> io::Result<()> {
+        self.file.set_len(0)?;
+        (&self.file).rewind()?;
+        let address = address.map(|address| format!("{address}\n")).unwrap_or_default();
+        write!(&self.file, "{}\n{address}", std::process::id())
     }
 
     /// Makes the directory (readable by its owner only) if need be, and locks it.
@@ -65,7 +85,7 @@ impl DirectoryLock {
             .truncate(false)
             .mode(0o600)
             // Another user's directory may have a link there.
-            .custom_flags(OFlags::NOFOLLOW.bits().cast_signed())
+            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
             .open(directory.join("lock"))
             .map_err(failed)?;
         match file.try_lock() {
@@ -79,9 +99,10 @@ impl DirectoryLock {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         // The lock is what counts, and a full disk is no reason not to have it.
-        if let Err(error) = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id())) {
+        let lock = Self { file };
+        if let Err(error) = lock.listens_at(None) {
             tracing::warn!(%error, "cannot write this process's id into the lock");
         }
-        Ok(Self { file })
+        Ok(lock)
     }
 }

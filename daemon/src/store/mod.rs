@@ -134,11 +134,11 @@ impl Store {
         })))
     }
 
-    /// Says to whoever may read the directory where the hub that has it listens.
+    /// Says to whoever may read the directory where the hub that has it listens, if it still does.
     ///
     /// # Errors
     /// The disk says no.
-    pub fn listens_at(&self, address: SocketAddr) -> std::io::Result<()> {
+    pub fn listens_at(&self, address: Option<SocketAddr>) -> std::io::Result<()> {
         self.0.lock.listens_at(address)
     }
 

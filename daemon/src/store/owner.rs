@@ -1,6 +1,6 @@
 //! Root at a shell, and a data directory of another user.
 
-use std::{fs, io, os::unix::fs::MetadataExt as _, path::Path};
+use std::{fs, io, os::unix::fs::MetadataExt as _, panic::resume_unwind, path::Path, thread};
 
 use rustix::{
     process::{Gid, Uid, geteuid},
@@ -17,6 +17,20 @@ fn other_owner(directory: &Path) -> Option<(Uid, Gid)> {
 /// Whether this is root, and the directory another user's.
 pub fn is_anothers(directory: &Path) -> bool {
     other_owner(directory).is_some()
+}
+
+/// Does this as the user to whom the directory belongs, if this is root: on a thread of its own, and root goes on being root.
+///
+/// # Errors
+/// As [`become_owner`].
+pub fn as_owner<T: Send>(directory: &Path, work: impl FnOnce() -> T + Send) -> io::Result<T> {
+    if !is_anothers(directory) {
+        return Ok(work());
+    }
+    thread::scope(|scope| {
+        let working = scope.spawn(|| become_owner(directory).map(|()| work()));
+        working.join().unwrap_or_else(|panic| resume_unwind(panic))
+    })
 }
 
 /// Becomes the user to whom the directory belongs, if this is root. The hub could not open what root makes in its directory; and

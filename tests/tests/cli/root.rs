@@ -3,12 +3,12 @@
 
 use std::{
     fs,
-    io::Read as _,
-    net::TcpListener,
+    io::{Read as _, Write as _},
+    net::{TcpListener, TcpStream},
     os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink},
     path::Path,
     process::Command,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -89,6 +89,33 @@ fn what_root_does_in_the_hubs_directory_is_done_as_the_hubs_user() -> Result<()>
         }
     }
     ensure!(precious.metadata()?.uid() == 0);
+
+    // One that a command would send to whoever it takes for the hub.
+    let token = data.join("operator.token");
+    fs::remove_file(&token)?;
+    symlink(&precious, &token)?;
+    fs::set_permissions(&precious, fs::Permissions::from_mode(0o600))?;
+    fails(&hub.cli(&["queue", "list"])?, 1, "operator.token")?;
+    // A pipe in the place of the lock is not waited for.
+    fs::remove_file(data.join("lock"))?;
+    ensure!(Command::new("mkfifo").arg(data.join("lock")).status()?.success());
+    ensure!(hub.cli(&["queue", "list"])?.status != 0 && hub.cli(&["agent", "list"])?.status != 0);
+    fs::remove_file(data.join("lock"))?;
+
+    // And what looks like a restore that was cut off, which would be ended where its link leads.
+    let elsewhere = hub.folder().path().join("elsewhere");
+    fs::create_dir(&elsewhere)?;
+    fs::copy(data.join("gatepost.db"), data.join("gatepost.db.restored"))?;
+    fs::create_dir(data.join("restored.keys"))?;
+    fs::write(data.join("restored.keys/evil.service"), "[Service]")?;
+    symlink(&elsewhere, data.join("replaced.part"))?;
+    given_away(&data)?;
+    let again = hub.folder().path().join("again");
+    let again = again.to_str().context("a path")?;
+    for command in [&["backup", again][..], &["agent", "list"], &["restore", "--access", "keep"]] {
+        let _ = hub.cli(command)?;
+        ensure!(fs::read_dir(&elsewhere)?.next().is_none(), "root followed a link at {command:?}");
+    }
     Ok(())
 }
 
@@ -132,6 +159,26 @@ fn whoever_takes_the_port_of_a_hub_that_is_away_hears_no_token() -> Result<()> {
         caller.set_read_timeout(Some(Duration::from_millis(500)))?;
         let _ = caller.read_to_string(&mut heard);
     }
+    // While it stops it keeps its directory, and its port is free already.
+    drop(squatter);
+    hub.run()?;
+    let mut half = TcpStream::connect(("127.0.0.1", hub.port()))?;
+    half.write_all(b"POST /v1/messages HTTP/1.1\r\nContent-Length: 9\r\n")?;
+    ensure!(Command::new("kill").arg(hub.pid()?.to_string()).status()?.success());
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let squatter = loop {
+        match TcpListener::bind(("127.0.0.1", hub.port())) {
+            Ok(squatter) => break squatter,
+            Err(error) => ensure!(Instant::now() < deadline, "{error}"),
+        }
+    };
+    squatter.set_nonblocking(true)?;
+    ensure!(hub.cli(&["queue", "list"])?.status == 4);
+    while let Ok((mut caller, _)) = squatter.accept() {
+        caller.set_read_timeout(Some(Duration::from_millis(500)))?;
+        let _ = caller.read_to_string(&mut heard);
+    }
+    drop(half);
     ensure!(heard.contains("/healthz"), "nothing was asked: {heard:?}");
     let token = fs::read_to_string(hub.data_dir().join("operator.token"))?;
     ensure!(!heard.contains(token.trim()) && !heard.to_lowercase().contains("authorization"), "{heard}");
@@ -141,7 +188,7 @@ fn whoever_takes_the_port_of_a_hub_that_is_away_hears_no_token() -> Result<()> {
 
 #[test]
 fn health_does_not_wait_for_what_cannot_get_better_and_tells_silence_from_a_no() -> Result<()> {
-    let started = std::time::Instant::now();
+    let started = Instant::now();
     fails(
         &gatepost(&["--config", "/nonexistent/gatepost.toml", "health", "--wait", "60"], b"", &[])?,
         1,
