@@ -51,9 +51,9 @@ pub(crate) const MAX_FILE_BYTES: u64 = 4 * 1024 * 1024;
 fn how_to_read(error: &FileError) -> &'static str {
     match error.kind() {
         ErrorKind::PermissionDenied => {
-            "it is the hub's own: ask it as root, or with GATEPOST_HUB, its address, and GATEPOST_TOKEN, a token of yours"
+            "(it is the hub's own: ask it as root, or with GATEPOST_HUB, its address, and GATEPOST_TOKEN, a token of yours)"
         }
-        _ => "write one with: gatepost init",
+        _ => "(write one with: gatepost init)",
     }
 }
 
@@ -61,7 +61,7 @@ fn how_to_read(error: &FileError) -> &'static str {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file cannot be read.
-    #[error("{0} ({hint})", hint = how_to_read(.0))]
+    #[error("{0} {hint}", hint = how_to_read(.0))]
     Read(FileError),
     /// Not TOML, or a value of the wrong type.
     #[error("{file}:{line}: {problem}")]
