@@ -1,6 +1,9 @@
 //! `gatepost restore`.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
 
 use serde_json::{Value, json};
 
@@ -14,7 +17,7 @@ use crate::{
         restore::{self, Access, Restored, restore, restore_archive},
     },
     printing::{PrintError, print_note, print_result},
-    random::to_hex,
+    random::{self, to_hex},
     settings::secret::Secret,
     store::{
         backup::{self, BackupError, Copy},
@@ -94,11 +97,19 @@ fn extract(backup: &Path, folder: &Path, file: &PassphraseFile) -> Result<(), Fa
         return Err(Failed::Usage(format!("{} is there already: choose a new folder", folder.display())));
     }
     let passphrase = passphrase_of(&source, file)?;
-    if let Err(error) = source.unpack(passphrase.as_ref(), folder) {
-        // It was made a moment ago, for this alone.
-        let _ = std::fs::remove_dir_all(folder);
-        return Err(error.into());
+    // Under a name that is nobody else's: what another puts in the folder's place meanwhile stays what it is.
+    let mut part = folder.as_os_str().to_owned();
+    part.push(format!(".{}.part", random::hex::<8>()));
+    let part = Path::new(&part);
+    let placed = source.unpack(passphrase.as_ref(), part).map_err(Failed::from).and_then(|_| {
+        fs::rename(part, folder).map_err(|error| {
+            Failed::Refused(format!("cannot use {}: {error}: choose a new folder", folder.display()))
+        })
+    });
+    if placed.is_err() {
+        let _ = fs::remove_dir_all(part);
     }
+    placed?;
     print_result!("{}", folder.display())?;
     print_note!(
         "nothing of it is in use: the keys and secrets in it lie open to whoever may read the folder"

@@ -6,15 +6,17 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
     path::{Path, PathBuf},
-    process::Command,
+    process::{Command, Stdio},
     sync::Arc,
+    thread,
+    time::Duration,
 };
 
 use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{SpawnedHub, TestHub, agents, client::text, eventually, gatepost},
+    hub::{SpawnedHub, TestHub, agents, client::text, eventually, gatepost, program::program},
     main_job,
     peers::python,
 };
@@ -305,6 +307,23 @@ fn a_sealed_backup_is_opened_by_another_program_and_one_that_it_seals_by_us() ->
     }
     let again = gatepost(&arguments(&unpacked)?, b"", &[])?;
     ensure!(again.status == 2 && again.stderr.contains("is there already"), "{again:?}");
+    // A folder that comes while the backup is read stays what it is.
+    let late = folder.path().join("late");
+    let extracting = Command::new(program()?)
+        .args(["restore", beside.backup(), "--passphrase-file", beside.passphrase(), "--extract"])
+        .arg(&late)
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // The passphrase alone takes it about a second.
+    thread::sleep(Duration::from_millis(200));
+    fs::create_dir_all(late.join("precious"))?;
+    let ended = extracting.wait_with_output()?;
+    ensure!(!ended.status.success() && late.join("precious").is_dir(), "{ended:?}");
+    ensure!(
+        fs::read_dir(folder.path())?
+            .flatten()
+            .all(|entry| !entry.file_name().to_string_lossy().ends_with(".part"))
+    );
     Ok(())
 }
 

@@ -3,7 +3,12 @@
 //! Nothing but the package itself is changed: apt may remove nothing, and installs one version that it has named before. A version that
 //! is not newer is none that it takes.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    time::{Duration, Instant},
+};
+
+use tokio::time::sleep;
 
 use super::{
     Kind,
@@ -25,6 +30,10 @@ const SOURCES: [&str; 2] =
 const LISTS: Duration = Duration::from_mins(5);
 /// How long the package may take to be fetched and installed.
 const INSTALLING: Duration = Duration::from_mins(20);
+/// How long others may keep dpkg's lock, as unattended upgrades do.
+const LOCKED: Duration = Duration::from_mins(20);
+/// Between two looks whether they still do.
+const AGAIN: Duration = Duration::from_secs(5);
 /// How long a look may take.
 const LOOKING: Duration = Duration::from_secs(60);
 /// How an answer of apt's without anything to do is told.
@@ -59,7 +68,7 @@ pub(super) async fn update(job: &mut Job, wished: Option<&Wished>) -> Result<(),
 /// Finishes what a helper before this one began, and did not end: it was killed, or the machine went off.
 pub(super) async fn take_up(job: &mut Job) -> Result<(), NotDone> {
     // Ends what dpkg had begun; what it cannot end is judged by what is installed then.
-    if let Err(error) = Run::new(DPKG, &["--configure", "--pending"], INSTALLING).done().await {
+    if let Err(error) = dpkg(&["--configure", "--pending"], &[]).await {
         tracing::warn!(%error, "dpkg cannot end what was begun");
     }
     match job.report.stage {
@@ -101,8 +110,7 @@ async fn go_back(job: &mut Job, why: &str) -> Result<(), NotDone> {
     let file = package.display().to_string();
     let put = ["--force-confdef", "--force-confold", "--install", file.as_str()];
     // `preinst` refuses an older version otherwise.
-    let put = Run { more: &[("GATEPOST_DOWNGRADE", "1")], ..Run::new(DPKG, &put, INSTALLING) };
-    let mut put = put.done().await.map(drop);
+    let mut put = dpkg(&put, &[("GATEPOST_DOWNGRADE", "1")]).await;
     if put.is_ok() && job.report.ran {
         put = proof::restart().await;
     }
@@ -124,6 +132,23 @@ async fn go_back(job: &mut Job, why: &str) -> Result<(), NotDone> {
         }
     }
     Ok(())
+}
+
+/// Runs dpkg, once nobody else has its lock: unlike apt it does not wait for one.
+async fn dpkg(arguments: &[&str], more: &[(&str, &str)]) -> Result<(), NotDone> {
+    let until = Instant::now() + LOCKED;
+    loop {
+        let ended = Run { more, ..Run::new(DPKG, arguments, INSTALLING) }.done().await;
+        match ended {
+            Err(error) if is_locked(&error) && Instant::now() < until => sleep(AGAIN).await,
+            ended => return ended.map(drop),
+        }
+    }
+}
+
+/// `dpkg: error: dpkg frontend lock was locked by another process with pid 1872`, or the status database.
+fn is_locked(error: &NotDone) -> bool {
+    matches!(error, NotDone::Failed(_, words) if words.contains("lock was locked by another process"))
 }
 
 /// The version that is installed whole.
@@ -206,6 +231,17 @@ fn progress(line: &str) -> Option<(Stage, u8)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_lock_of_others_is_told_from_what_no_waiting_mends() {
+        let failed = |words: &str| NotDone::Failed("dpkg".into(), words.into());
+        for who in ["dpkg frontend lock", "dpkg status database lock"] {
+            assert!(is_locked(&failed(&format!(
+                "dpkg: error: {who} was locked by another process with pid 1"
+            ))));
+        }
+        assert!(!is_locked(&failed("dpkg: error: cannot access archive: No such file or directory")));
+    }
 
     #[test]
     fn apts_words_are_read() {
