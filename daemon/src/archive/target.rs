@@ -3,11 +3,14 @@
 use std::{
     fs::{self, File, OpenOptions},
     io,
-    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _},
+    os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::{Path, PathBuf},
 };
 
-use rustix::fs::{Access, OFlags, access};
+use rustix::{
+    fs::{Access, OFlags, access},
+    process::geteuid,
+};
 
 use super::error::ArchiveError;
 use crate::store::private_file;
@@ -41,6 +44,15 @@ impl WorkFile {
         if same.is_none_or(|(named, held)| (named.dev(), named.ino()) != (held.dev(), held.ino())) {
             return Err(ArchiveError::Busy(path));
         }
+        // Another's file would stay another's, with the texts of messages in it.
+        let held = file.metadata().map_err(failed)?;
+        if !held.is_file() || held.uid() != geteuid().as_raw() || held.nlink() != 1 {
+            return Err(failed(io::Error::new(
+                io::ErrorKind::AlreadyExists,
+                "it is there, and not a file of yours alone: remove it",
+            )));
+        }
+        file.set_permissions(fs::Permissions::from_mode(0o600)).map_err(failed)?;
         file.set_len(0).map_err(failed)?;
         Ok(Self { path, file })
     }
@@ -126,7 +138,7 @@ fn appended(path: &Path, end: &str) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use std::{io::Write as _, os::unix::fs::PermissionsExt as _};
+    use std::io::Write as _;
 
     use super::*;
 

@@ -1,21 +1,26 @@
 //! Restoring a backup without giving back what was revoked since it was made.
 //!
-//! A backup knows nothing of a token or a companion that was revoked later. The database that is replaced does: each that is
-//! valid in the backup is looked up there, and revoked in the copy before the copy is the database. Of whom it says nothing
+//! A backup knows nothing of a token or a companion that was revoked later, or of somebody whom a person trusts less since. The database
+//! that is replaced does: each that is valid in the backup is looked up there, and revoked in the copy before the copy is the database. Of whom it says nothing
 //! (it is lost or damaged, or never had them) only the operator can know, so nothing is restored until they say it.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap},
     fmt,
     path::{Path, PathBuf},
 };
 
 use rusqlite::{Connection, Transaction, types::FromSql};
+use serde_json::json;
 
 use crate::{
     agents::{self, AgentError},
     approval::registry::{self, DeviceError},
     archive::{ArchiveError, Manifest, Source},
+    audit::{self, Entry, Event},
+    clock::now_ms,
+    people::users,
+    policy::Scope,
     settings::secret::Secret,
     store::{self, StoreError, backup::BackupError},
 };
@@ -23,7 +28,7 @@ use crate::{
 /// Who revokes.
 const BY: &str = "operator";
 
-/// What becomes of tokens and companions that may have been revoked since the backup was made.
+/// What becomes of tokens, companions and people's rights that may have been revoked since the backup was made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub enum Access {
     /// They are valid, as they were when the backup was made.
@@ -48,6 +53,8 @@ pub enum Holder {
     Token(String),
     /// A companion, by its name.
     Companion(String),
+    /// Somebody who writes to agents, and what they were trusted with.
+    Person(String, Scope),
 }
 
 impl fmt::Display for Holder {
@@ -55,6 +62,7 @@ impl fmt::Display for Holder {
         match self {
             Self::Token(name) => write!(f, "the token of {name}"),
             Self::Companion(name) => write!(f, "the companion {name}"),
+            Self::Person(user, scope) => write!(f, "{user} as {scope}"),
         }
     }
 }
@@ -167,6 +175,25 @@ fn carry_over(
             }
         }
     }
+    let known_people = known.people.as_ref();
+    let in_copy = people(copy)?;
+    // Whom the copy does not know may have been shut out since.
+    let strangers = known_people.into_iter().flatten().filter(|(user, _)| !in_copy.contains_key(*user));
+    let all = in_copy
+        .iter()
+        .map(|(user, scope)| (user, *scope))
+        .chain(strangers.map(|(user, _)| (user, Scope::Unknown)));
+    let mut lowered: Vec<(&String, Scope)> = vec![];
+    for (user, scope) in all {
+        match known_people.and_then(|people| people.get(user)) {
+            Some(now) if *now < scope => lowered.push((user, *now)),
+            Some(_) => {}
+            // What was taken back has no row.
+            None if known.is_whole && scope > Scope::Unknown => lowered.push((user, Scope::Unknown)),
+            None if scope > Scope::Unknown => unknown.push(Holder::Person(user.clone(), scope)),
+            None => {}
+        }
+    }
     match access {
         None if !unknown.is_empty() => {
             return Err(RestoreError::Undecided { because: known.because(), holders: unknown });
@@ -174,13 +201,29 @@ fn carry_over(
         Some(Access::Revoke) => gone.append(&mut unknown),
         Some(Access::Keep) | None => {}
     }
+    for (user, now) in lowered {
+        lower(copy, user, now)?;
+        if let Some(scope) = in_copy.get(user) {
+            gone.push(Holder::Person(user.clone(), *scope));
+        }
+    }
     for holder in &gone {
         match holder {
+            // Those that the replaced database knew are written already.
+            Holder::Person(user, _) if known_people.is_some_and(|people| people.contains_key(user)) => {}
+            Holder::Person(user, _) => lower(copy, user, Scope::Unknown)?,
             Holder::Token(name) => agents::revoke_in(copy, name, BY)?,
             Holder::Companion(name) => drop(registry::revoke_in(copy, name, BY)?),
         }
     }
     Ok(gone)
+}
+
+/// Trusts somebody less in the copy, as its audit says.
+fn lower(copy: &Transaction<'_>, user: &str, scope: Scope) -> Result<(), StoreError> {
+    users::grant(copy, user, scope, BY, now_ms())?;
+    let detail = json!({"user": user, "scope": scope});
+    audit::append(copy, &Entry { actor: BY, event: Event::AccessDecided, message: None, detail })
 }
 
 /// What the replaced database says.
@@ -194,6 +237,8 @@ struct Known {
     tokens: HashMap<Vec<u8>, bool>,
     /// By their keys, whether they were revoked.
     devices: HashMap<Vec<u8>, bool>,
+    /// What people are trusted with; nothing if it cannot be read.
+    people: Option<BTreeMap<String, Scope>>,
 }
 
 impl Known {
@@ -201,11 +246,13 @@ impl Known {
         let Some(db) = replaced else { return Self::default() };
         let tokens = pairs(db, "SELECT hash, revoked_at IS NOT NULL FROM tokens");
         let devices = pairs(db, "SELECT key, revoked_at IS NOT NULL FROM devices");
+        let people = people(db);
         let is_whole = tokens.is_ok()
             && devices.is_ok()
+            && people.is_ok()
             && store::restore::fault_in(db).is_ok_and(|fault| fault.is_none());
         let (tokens, devices) = (tokens.unwrap_or_default(), devices.unwrap_or_default());
-        Self { is_there: true, is_whole, tokens, devices }
+        Self { is_there: true, is_whole, tokens, devices, people: people.ok() }
     }
 
     const fn because(&self) -> &'static str {
@@ -215,6 +262,16 @@ impl Known {
             (true, true) => "the database to be replaced does not know all that the backup knows",
         }
     }
+}
+
+/// What people are trusted with, by a person's word. A database of an early version knows nobody.
+fn people(db: &Connection) -> rusqlite::Result<BTreeMap<String, Scope>> {
+    if !db.table_exists(None, "grants")? {
+        return Ok(BTreeMap::new());
+    }
+    db.prepare("SELECT user, scope FROM grants")?
+        .query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?
+        .collect()
 }
 
 /// A key and what a query says of it, of each row.

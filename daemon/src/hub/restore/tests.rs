@@ -65,6 +65,47 @@ async fn what_was_revoked_after_the_backup_stays_revoked() {
 }
 
 #[tokio::test]
+async fn who_is_trusted_less_since_the_backup_is_not_trusted_again() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let grant = async |user: &'static str, scope| {
+        store.write(move |tx| users::grant(tx, user, scope, "test", 1)).await.unwrap();
+    };
+    for (user, scope) in
+        [("tg:1", Scope::Owner), ("tg:2", Scope::Known), ("tg:3", Scope::Owner), ("tg:4", Scope::Known)]
+    {
+        grant(user, scope).await;
+    }
+    let backup = store.back_up(7).await.unwrap();
+    for (user, scope) in [
+        ("tg:1", Scope::Unknown),
+        ("tg:2", Scope::Blocked),
+        ("tg:3", Scope::Known),
+        // More than before is given again by a person, and not by a restore.
+        ("tg:4", Scope::Owner),
+        ("tg:5", Scope::Blocked),
+        ("tg:6", Scope::Owner),
+    ] {
+        grant(user, scope).await;
+    }
+    store.close();
+    drop(store);
+    let trusted = || people(&Connection::open(directory.path().join("gatepost.db")).unwrap()).unwrap();
+    let known =
+        [("tg:2", Scope::Blocked), ("tg:3", Scope::Known), ("tg:4", Scope::Known), ("tg:5", Scope::Blocked)];
+    let known: BTreeMap<_, _> = known.map(|(user, scope)| (user.to_owned(), scope)).into();
+    let restored = restore(directory.path(), &backup, None).unwrap();
+    assert_eq!(list(&restored.revoked), "tg:1 as owner, tg:2 as known, tg:3 as owner");
+    assert_eq!(trusted(), known);
+    // Where nobody knows better, the operator says it.
+    fs::remove_file(directory.path().join("gatepost.db")).unwrap();
+    let undecided = restore(directory.path(), &backup, None).unwrap_err().to_string();
+    assert!(undecided.contains("tg:1 as owner, tg:2 as known, tg:3 as owner, tg:4 as known"), "{undecided}");
+    restore(directory.path(), &backup, Some(Access::Revoke)).unwrap();
+    assert_eq!(trusted(), BTreeMap::new());
+}
+
+#[tokio::test]
 async fn without_a_database_that_knows_the_operator_says_who_is_let_in() {
     let scribble = b"scribble ".repeat(5_000);
     let cases: [(Option<&[u8]>, &str); 3] =
