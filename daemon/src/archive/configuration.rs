@@ -41,7 +41,7 @@ impl Configuration {
     pub fn read(path: &Path, text: &str, secrets: bool) -> Result<Self, ArchiveError> {
         let name = path.file_name().and_then(|name| name.to_str()).filter(|name| is_plain(name));
         let own = name.unwrap_or(DEFAULT_FILE).to_owned();
-        let Named { beneath, left_out } = Named::of(path, text)?;
+        let Named { beneath, left_out } = Named::of(path, text, secrets)?;
         let shown = |path: PathBuf| path.display().to_string();
         let mut files = vec![(own, text.as_bytes().to_vec())];
         if !secrets {
@@ -81,7 +81,7 @@ impl Named {
     ///
     /// # Errors
     /// The folder of credentials cannot be read.
-    pub(super) fn of(path: &Path, text: &str) -> Result<Self, ArchiveError> {
+    pub(super) fn of(path: &Path, text: &str, secrets: bool) -> Result<Self, ArchiveError> {
         let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut found = Self::default();
         let mut named = vec![];
@@ -96,6 +96,8 @@ impl Named {
         let unreadable = |error| ArchiveError::Unreadable(credentials.clone(), error);
         match fs::read_dir(&credentials) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            // The hub's own user may not look into it, and nothing of it is wanted.
+            Err(_) if !secrets => drop(found.left_out.insert(credentials.clone())),
             entries => {
                 for entry in entries.map_err(unreadable)? {
                     let name = entry.map_err(unreadable)?.file_name();
@@ -152,7 +154,7 @@ mod tests {
             "a = \"file:token\"\nb = [\"tls/key.pem\", \"tls\"]\nc.d = \"file:{}\"\ne = \"file:gone\"\nf = \"gatepost.toml\"",
             elsewhere.path().display()
         );
-        let found = Named::of(&folder.path().join("gatepost.toml"), &text).unwrap();
+        let found = Named::of(&folder.path().join("gatepost.toml"), &text, true).unwrap();
         assert_eq!(found.beneath.keys().collect::<Vec<_>>(), ["credentials/mail", "tls/key.pem", "token"]);
         assert_eq!(found.left_out, BTreeSet::from([elsewhere.path().to_owned()]));
     }
