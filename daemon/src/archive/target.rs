@@ -7,10 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::{
-    fs::{Access, OFlags, access},
-    process::geteuid,
-};
+use rustix::{fs::OFlags, process::geteuid};
 
 use super::error::ArchiveError;
 use crate::store::private_file;
@@ -61,17 +58,6 @@ impl WorkFile {
     pub fn beside(&self, end: &str) -> PathBuf {
         appended(&self.path, end)
     }
-
-    /// Whether this user may make files beside it.
-    pub fn is_in_reach(&self) -> bool {
-        let folder = self.path.parent().filter(|parent| !parent.as_os_str().is_empty());
-        access(folder.unwrap_or(Path::new(".")), Access::WRITE_OK | Access::EXEC_OK).is_ok()
-    }
-
-    /// The file, to be written.
-    pub const fn file(&self) -> &File {
-        &self.file
-    }
 }
 
 impl Drop for WorkFile {
@@ -99,9 +85,9 @@ impl Target {
         target.is_free().map(|()| target)
     }
 
-    /// What is written until it is whole.
-    pub const fn work(&self) -> &WorkFile {
-        &self.work
+    /// The file, to be written.
+    pub const fn file(&self) -> &File {
+        &self.work.file
     }
 
     /// Gives it its name.
@@ -147,14 +133,14 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("backup");
         let target = Target::begin(&path, false).unwrap();
-        target.work().file().write_all(b"half").unwrap();
+        target.file().write_all(b"half").unwrap();
         assert!(!path.exists());
         assert!(matches!(Target::begin(&path, false), Err(ArchiveError::Busy(_))));
         target.finish().unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         assert!(matches!(Target::begin(&path, false), Err(ArchiveError::Exists(_))));
         let replacing = Target::begin(&path, true).unwrap();
-        replacing.work().file().write_all(b"other").unwrap();
+        replacing.file().write_all(b"other").unwrap();
         drop(replacing);
         assert_eq!(fs::read(&path).unwrap(), b"half");
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);

@@ -4,10 +4,13 @@
 //! one that the hub has removed since belonged to a message whose time was over.
 
 use std::{
-    fs::File,
-    io::{self, Read, Write},
+    fs::{File, Metadata, OpenOptions},
+    io::{self, Read, Seek as _, Write},
+    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
+
+use rustix::fs::OFlags;
 
 use super::{
     age::{self, Sealer},
@@ -142,7 +145,11 @@ impl<W: Write> Writing<W> {
 
 /// A file of the hub's and its size, if its bytes are those that it has its name of.
 fn kept(path: &Path, wanted: &[u8; 32]) -> Option<(File, u64)> {
-    let size = File::open(path).ok()?.metadata().ok()?.len();
-    let hash = tar::copy(File::open(path).ok()?, io::sink(), size).ok()?;
-    (hash == *wanted).then(|| File::open(path).ok().zip(Some(size)))?
+    // A pipe in its place would be waited for.
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
+    let size = file.metadata().ok().filter(Metadata::is_file)?.len();
+    let hash = tar::copy(&file, io::sink(), size).ok()?;
+    file.rewind().ok()?;
+    (hash == *wanted).then_some((file, size))
 }

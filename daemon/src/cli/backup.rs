@@ -77,18 +77,12 @@ struct Job<'a> {
 impl Job<'_> {
     /// Writes it into this file, or to standard output.
     fn write(&self, target: Option<&Target>) -> Result<Manifest, ArchiveError> {
-        let beside = |work: &WorkFile| DatabaseCopy::make(self.directory, work.beside(".db"));
-        let Some(target) = target else {
-            let work = WorkFile::take(self.directory.join("backup.part"))?;
-            return self.archive(io::stdout().lock(), &beside(&work)?);
-        };
-        match target.work().is_in_reach() {
-            true => self.archive(target.work().file(), &beside(target.work())?),
-            // Root's own folder, where the hub's user cannot put the copy of the database.
-            false => {
-                let work = WorkFile::take(self.directory.join("backup.part"))?;
-                self.archive(target.work().file(), &beside(&work)?)
-            }
+        // The copy lies open, so it stays where the database lies open itself, and not on what the backup is carried away with.
+        let work = WorkFile::take(self.directory.join("backup.part"))?;
+        let database = DatabaseCopy::make(self.directory, work.beside(".db"))?;
+        match target {
+            Some(target) => self.archive(target.file(), &database),
+            None => self.archive(io::stdout().lock(), &database),
         }
     }
 

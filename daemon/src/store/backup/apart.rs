@@ -40,8 +40,7 @@ impl DatabaseCopy {
         // One moment, however long it takes.
         source.execute_batch("BEGIN; SELECT * FROM hub")?;
         let (size, free) = (size_of(&source)?, free_beside(&path));
-        // Twice: the backup itself is written beside it.
-        let wanted = size.saturating_mul(2).saturating_add(MIN_LEFT_BYTES);
+        let wanted = size.saturating_add(MIN_LEFT_BYTES);
         if free < wanted {
             return Err(BackupError::NoRoom(wanted, free));
         }
