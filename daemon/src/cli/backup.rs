@@ -78,6 +78,9 @@ impl Job<'_> {
     /// Writes it into this file, or to standard output.
     fn write(&self, target: Option<&Target>) -> Result<Manifest, ArchiveError> {
         // The copy lies open, so it stays where the database lies open itself, and not on what the backup is carried away with.
+        if !self.directory.exists() {
+            return Err(BackupError::NoDatabase(self.directory.to_owned()).into());
+        }
         let work = WorkFile::take(self.directory.join("backup.part"))?;
         let database = DatabaseCopy::make(self.directory, work.beside(".db"))?;
         match target {

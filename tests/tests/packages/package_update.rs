@@ -147,6 +147,8 @@ fn the_hub_is_updated_by_apt_and_goes_back_by_itself() -> Result<()> {
     updated.rows_when("ota.refused", 2)?;
     step("a changed list is refused");
 
+    // apt tells two lists on this disk apart by the second in which they were written.
+    thread::sleep(Duration::from_millis(1100));
     publish(&updated.folder, &packages.new, &updated.signer)?;
     let agent = updated.house.hand_in(MESSAGES)?;
     let new = updated.roll_out(&["--version", "0.2.0"])?;
