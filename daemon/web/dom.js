@@ -1,0 +1,165 @@
+// Makes and redraws elements. There is no way from a string to markup: text becomes text nodes, and Trusted Types refuse the rest.
+
+/** @typedef {Node | string | number | null | undefined | false} Kid */
+/** @typedef {Kid | Kid[]} Kids */
+/** @typedef {Record<string, unknown>} Props `on…` is a listener; true an empty attribute; false and null none */
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/** @param {Element} node @param {Props} props */
+function dress(node, props) {
+  for (const [name, value] of Object.entries(props)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), /** @type {EventListener} */ (value));
+    else node.setAttribute(name, value === true ? "" : String(value));
+  }
+}
+
+/** @param {Kids[]} kids @returns {(Node | string)[]} */
+function nodes(kids) {
+  return kids.flat().flatMap((kid) => (kid === null || kid === undefined || kid === false ? [] : [kid instanceof Node ? kid : String(kid)]));
+}
+
+/**
+ * An element: `h("a.row.done", {href}, …)`.
+ * @param {string} what its name, and its classes
+ * @param {Props | null} [props]
+ * @param {...Kids} kids
+ */
+export function h(what, props, ...kids) {
+  const [name, ...classes] = what.split(".");
+  const node = document.createElement(name || "div");
+  if (classes.length) node.className = classes.join(" ");
+  if (props) dress(node, props);
+  node.append(...nodes(kids));
+  return node;
+}
+
+/** @param {string} name @param {Props} props @param {...Kids} kids */
+export function svg(name, props, ...kids) {
+  const node = document.createElementNS(SVG, name);
+  dress(node, props);
+  node.append(...nodes(kids));
+  return node;
+}
+
+/** An icon of icons.svg, for the eye alone. @param {string} name @param {string} [more] */
+export const icon = (name, more = "") => svg("svg", { class: `i ${more}`.trim(), "aria-hidden": "true" }, svg("use", { href: `/web/icons.svg#${name}` }));
+
+/** @param {string} label @param {(event: Event) => unknown} onclick @param {Props & {kind?: string, icon?: string}} [more] */
+export function button(label, onclick, { kind = "", icon: pictogram, ...props } = {}) {
+  return h(`button.btn${kind ? "." + kind.replaceAll(" ", ".") : ""}`, { type: "button", onclick, ...props }, pictogram ? icon(pictogram) : null, label);
+}
+
+/** @param {string} label @param {string} [kind] `sent`, `no`, `wait` @param {string} [pictogram] */
+export const tag = (label, kind = "", pictogram) => h(`span.tag${kind ? "." + kind : ""}`, null, pictogram ? icon(pictogram) : null, label);
+
+/** Pairs of a term and what it is. @param {[string, Kids][]} pairs @param {string} [name] */
+export const facts = (pairs, name = "facts") => h(`dl.${name}`, null, pairs.flatMap(([term, value]) => [h("dt", null, term), h("dd", null, value)]));
+
+/**
+ * Draws anew what is in `root`, and leaves as they were: where one has scrolled to, what has the focus, what is unfolded, what is
+ * written in a field. Elements are known again by `data-key`.
+ * @param {Element} root @param {...Kids} kids
+ */
+export function redraw(root, ...kids) {
+  const focused = document.activeElement;
+  const key = focused instanceof HTMLElement && root.contains(focused) ? focused.dataset["key"] : undefined;
+  const open = new Map([...root.querySelectorAll("details[data-key]")].map((node) => [/** @type {HTMLElement} */ (node).dataset["key"], /** @type {HTMLDetailsElement} */ (node).open]));
+  const written = new Map([...root.querySelectorAll(":is(input, textarea)[data-key]")].map((node) => [/** @type {HTMLElement} */ (node).dataset["key"], /** @type {HTMLInputElement} */ (node).value]));
+  root.replaceChildren(...nodes(kids));
+  for (const node of root.querySelectorAll("[data-key]")) {
+    const name = /** @type {HTMLElement} */ (node).dataset["key"];
+    if (node instanceof HTMLDetailsElement && open.has(name)) node.open = !!open.get(name);
+    if ((node instanceof HTMLInputElement || node instanceof HTMLTextAreaElement) && written.has(name)) node.value = written.get(name) ?? "";
+    if (key !== undefined && name === key) /** @type {HTMLElement} */ (node).focus({ preventScroll: true });
+  }
+}
+
+/**
+ * A list that is patched: what has not changed keeps its element, so that nothing jumps under a finger or a screen reader.
+ * @template T
+ * @param {Element} root
+ * @param {T[]} items
+ * @param {(item: T) => string} key
+ * @param {(item: T) => HTMLElement} make
+ * @param {unknown} [rest] what else its looks depend on
+ */
+export function patch(root, items, key, make, rest = null) {
+  /** @type {Map<string, HTMLElement>} */
+  const old = new Map();
+  for (const node of /** @type {Iterable<HTMLElement>} */ (root.children)) old.set(node.dataset["key"] ?? "", node);
+  let place = root.firstElementChild;
+  for (const item of items) {
+    const name = key(item), looks = JSON.stringify([item, rest]);
+    let node = old.get(name);
+    old.delete(name);
+    if (!node || looksOf.get(node) !== looks) {
+      const fresh = make(item);
+      fresh.dataset["key"] = name;
+      looksOf.set(fresh, looks);
+      if (node) {
+        const focused = node === document.activeElement;
+        if (place === node) place = fresh;
+        node.replaceWith(fresh);
+        if (focused) fresh.focus({ preventScroll: true });
+      }
+      node = fresh;
+    }
+    if (node === place) place = node.nextElementSibling;
+    else root.insertBefore(node, place);
+  }
+  for (const node of old.values()) node.remove();
+}
+/** @type {WeakMap<HTMLElement, string>} */
+const looksOf = new WeakMap();
+
+/** What an empty screen says: what is so, and what to do. @param {string} pictogram @param {string} title @param {...Kids} kids */
+export const empty = (pictogram, title, ...kids) => h("div.empty", null, icon(pictogram), h("h2", null, title), ...kids);
+
+/** A text to copy, with the button that does it. @param {string} text @param {string} [label] */
+export function copyable(text, label = "Copy") {
+  const done = () => navigator.clipboard.writeText(text).then(() => say("Copied"), () => say("This browser does not let the page copy. Select the text.", "no"));
+  return h("div.copy", null, h("pre", { tabindex: "0" }, text), button(label, done, { kind: "small" }));
+}
+
+/** Says something for a moment, aloud too. @param {string} text @param {"" | "no"} [kind] */
+export function say(text, kind = "") {
+  const room = document.getElementById("said");
+  const line = h(`div.said${kind ? "." + kind : ""}`, null, text);
+  room?.append(line);
+  setTimeout(() => line.remove(), kind ? 9000 : 4500);
+}
+
+/** Runs a call, and says what was refused. @template T @param {Promise<T>} call @param {string} [done] @returns {Promise<T | null>} */
+export async function tried(call, done) {
+  try {
+    const answer = await call;
+    if (done) say(done);
+    return answer;
+  } catch (error) {
+    const { message, hint } = /** @type {{message: string, hint?: string}} */ (error);
+    say([message, hint].filter(Boolean).join(" "), "no");
+    return null;
+  }
+}
+
+/**
+ * Asks before something that cannot be undone; with `typed`, that word has to be written.
+ * @param {{title: string, text: Kids, yes: string, typed?: string, kind?: string, field?: HTMLElement}} what
+ * @returns {Promise<boolean>}
+ */
+export function ask({ title, text, yes, typed, kind = "stop", field }) {
+  const word = typed && /** @type {HTMLInputElement} */ (h("input", { autocomplete: "off", spellcheck: "false", id: "typed", oninput: () => (go.disabled = word ? word.value !== typed : false) }));
+  const go = /** @type {HTMLButtonElement} */ (button(yes, () => dialog.close("yes"), { kind }));
+  go.disabled = !!typed;
+  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "asks" }, h("h2", { id: "asks" }, title), h("div.body", null, text, field ?? null,
+    word ? h("label.field", null, h("span", null, "Type ", h("code", null, typed), " to go on"), word) : null),
+  h("footer", null, button("Leave it", () => dialog.close()), go)));
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((answer) => dialog.addEventListener("close", () => {
+    dialog.remove();
+    answer(dialog.returnValue === "yes");
+  }));
+}

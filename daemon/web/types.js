@@ -1,0 +1,514 @@
+// Shapes of what the hub takes and answers, for the type checker alone: nothing imports this at run time and the hub does not
+// serve it. Where `/openapi.json` has a schema of the same name, it is that schema, cut down to the members that the page reads.
+//
+// All times are RFC 3339 in UTC with milliseconds. `Hex` is lower case. `Bytes` is base64url without padding (RFC 4648, 5).
+// Every refusal is an RFC 9457 problem with `code`, `error` and `hint`.
+
+/** @typedef {string} Time */
+/** @typedef {string} Hex */
+/** @typedef {string} Bytes */
+
+/**
+ * @typedef {object} Problem
+ * @property {false} ok
+ * @property {number} status
+ * @property {string} code as in receipts: `not_found`, `conflict`, `unauthorized`, …
+ * @property {string} error
+ * @property {string} hint
+ * @property {string} [reason]
+ */
+
+// ---- the person's own calls: logins, passkeys ------------------------------------------------------------------------
+
+/**
+ * `POST /v1/login` (no credential before it) with one of these begins a login: 201 with a `Login`, and the cookie.
+ * Refused with 401 `unauthorized`, reason `code` (used, or older than two minutes), `token` or `passkey`; 429 after ten
+ * failures within a minute. `DELETE /v1/login` ends it (`Done`) and takes the cookie back.
+ * @typedef {{code: string} | {token: string} | {passkey: Assertion}} Credential
+ */
+
+/**
+ * What `navigator.credentials.get` gives.
+ * @typedef {object} Assertion
+ * @property {Bytes} credential its id
+ * @property {Bytes} client_data
+ * @property {Bytes} authenticator_data
+ * @property {Bytes} signature
+ */
+
+/**
+ * `GET /v1/login`: who is here, and what the page has to know before anything else.
+ * @typedef {object} Login
+ * @property {true} ok
+ * @property {string} login its id; never the cookie
+ * @property {string} name whose: the operator's token by whose right it is
+ * @property {"code" | "token" | "passkey"} way
+ * @property {Time} now the hub's clock
+ * @property {number} seq the newest event: a list that is read after this answer shows at least what happened up to it
+ * @property {string} version
+ * @property {string[]} approvers `[approval] approvers`
+ * @property {PasskeysHere} passkeys
+ */
+
+/**
+ * @typedef {object} PasskeysHere
+ * @property {boolean} possible whether the address of the page is one that passkeys work at
+ * @property {string | null} rp_id
+ * @property {string | null} because why not, and what to do
+ */
+
+/**
+ * `GET /v1/logins`: `{ok, logins: OpenLogin[]}`, the one seen last first. `DELETE /v1/logins/{login}` ends one; 404.
+ * @typedef {object} OpenLogin
+ * @property {string} login
+ * @property {string} name
+ * @property {"code" | "token" | "passkey"} way
+ * @property {string} browser in words, such as `Firefox on Linux`; at most 60 characters
+ * @property {string} from the address it came from last
+ * @property {Time} began_at
+ * @property {Time} seen_at
+ * @property {Time} expires_at
+ * @property {boolean} this_one
+ */
+
+/**
+ * `GET /v1/passkeys`: `{ok, passkeys: Passkey[]}`. `DELETE /v1/passkeys/{passkey}`: `Done`; 404.
+ * @typedef {object} Passkey
+ * @property {Hex} passkey SHA-256 of the credential's id, its first 8 bytes
+ * @property {string} name
+ * @property {Time} added_at
+ * @property {Time | null} used_at
+ */
+
+/**
+ * `POST /v1/passkeys/challenge` with `{"for": "login" | "add"}`; `login` needs no credential before it. 409 with the reason
+ * `passkeys` where the page's address has none. Good once, and for two minutes.
+ * @typedef {object} Challenge
+ * @property {true} ok
+ * @property {Bytes} challenge
+ * @property {string} rp_id
+ * @property {Bytes | null} user for `add`: the user handle
+ */
+
+/**
+ * `POST /v1/passkeys`: 201 `{ok, passkey: Passkey}`. 401 with the reason `token` if the token is not an operator's.
+ * @typedef {object} NewPasskey
+ * @property {string} token the operator's token, once more
+ * @property {string} name at most 40 characters
+ * @property {Bytes} credential
+ * @property {Bytes} client_data
+ * @property {Bytes} authenticator_data
+ * @property {Bytes} public_key SPKI
+ * @property {number} algorithm COSE: -7, -8 or -257
+ */
+
+// ---- what waits for a person -----------------------------------------------------------------------------------------
+
+/**
+ * `GET /v1/approvals`. All that waits, and what was decided within 24 hours, at most 50, the last first.
+ * @typedef {object} Approvals
+ * @property {true} ok
+ * @property {ApprovalRow[]} waiting people are asked now; by deadline
+ * @property {ApprovalRow[]} later over `cards_per_hour`; in their turn
+ * @property {ApprovalRow[]} decided
+ */
+
+/**
+ * @typedef {object} ApprovalRow
+ * @property {Hex} request 16 bytes
+ * @property {"message" | "question"} kind
+ * @property {string | null} message the message's id
+ * @property {string} agent
+ * @property {string} to as `channel:address[#thread]`; of a question, empty
+ * @property {string | null} known_as the address book's name of it
+ * @property {number} targets 1, or how many the card is about
+ * @property {string} line the first line that is not empty, at most 200 characters
+ * @property {number} files
+ * @property {Time} asked_at
+ * @property {Time} deadline
+ * @property {Time | null} asks_at of what waits for its turn: when that is expected
+ * @property {State} state of the message; of a question `held`, `sent` for approved, `denied`, `expired` or `cancelled`
+ * @property {Time | null} decided_at
+ * @property {string[]} by who decided, or has approved so far: `companion:shelf`, `web:phone`
+ */
+
+/**
+ * `GET /v1/approvals/{request}`; 404. The page shows the document that it decodes, and of this only what no signature covers.
+ * @typedef {object} ApprovalView
+ * @property {Bytes} document the bytes that are signed (`gatepost_link::document`)
+ * @property {number} audit_row the row whose hash is the document's audit head
+ * @property {string} why the rule that held it, as a sentence
+ * @property {string | null} origin_name the address book's name of where the turn came from
+ * @property {string | null} toml what would change the rule
+ * @property {PartView[]} parts
+ * @property {boolean} files_kept whether `GET /v1/files/{sha256}` has them
+ * @property {number} quorum how many must approve
+ * @property {AskedCompanion[]} companions
+ * @property {DeviceScreen | null} screen what a companion shows of it, as the firmware pages it
+ * @property {{may: boolean, because: string | null}} web whether a passkey may decide this one, or why not
+ */
+/** @typedef {ApprovalRow & ApprovalView} Approval */
+
+/**
+ * @typedef {object} PartView
+ * @property {number} units
+ * @property {number} limit
+ * @property {string} unit such as `characters` or `bytes`
+ * @property {Run[]} looks as the platform shows it; together they are its text there
+ */
+
+/**
+ * @typedef {object} Run
+ * @property {string} text
+ * @property {("bold" | "italic" | "underline" | "strike" | "code" | "block" | "quote" | "link")[]} style
+ */
+
+/**
+ * @typedef {object} AskedCompanion
+ * @property {string} name
+ * @property {boolean} online
+ * @property {boolean} has_text
+ * @property {boolean} approved
+ * @property {string | null} unable_because
+ * @property {Time | null} seen_at
+ */
+
+/** @typedef {{lines: string[], pages: number}} DeviceScreen */
+
+/**
+ * `POST /v1/approvals/{request}/challenge`, only with "web" among the approvers: else 403 `forbidden`, reason `web`. 404; 409 with
+ * the reason `decided`, `expired` or `withdrawn`. The statement that is signed, by its SHA-256 as the challenge:
+ * `"gatepost/decision/web/1"` ‖ hub key (32) ‖ SHA-256(credential id) ‖ request (16) ‖ SHA-256(document) ‖ verdict (1: 1 approve,
+ * 2 deny) ‖ nonce (16).
+ * @typedef {object} DecisionChallenge
+ * @property {true} ok
+ * @property {Bytes} nonce good once, and for two minutes
+ * @property {Hex} hub_key
+ * @property {string} rp_id
+ * @property {Bytes[]} credentials the ids of the passkeys that may decide
+ */
+
+/**
+ * `POST /v1/approvals/{request}/decision`: 200 `Decided`. Refused as the challenge is, and with 409 `nonce` (used or too old) and
+ * 403 `passkey` (unknown, revoked, another origin, no user verification, another document).
+ * @typedef {Assertion & {verdict: "approve" | "deny", nonce: Bytes, document: Hex}} Decision
+ */
+
+/**
+ * @typedef {object} Decided
+ * @property {true} ok
+ * @property {"approve" | "deny"} verdict
+ * @property {number} approvals how many there are now
+ * @property {number} quorum
+ * @property {State} state
+ */
+
+// ---- messages --------------------------------------------------------------------------------------------------------
+
+/** @typedef {"accepted" | "held" | "ready" | "sending" | "sent" | "failed" | "denied" | "expired" | "cancelled" | "unknown"} State */
+/** @typedef {"planned" | "in_flight" | "confirmed" | "failed" | "unknown"} PartState */
+
+/**
+ * `GET /v1/messages?state=S,S&agent=A&channel=C&q=TEXT&before=CURSOR&limit=N`: newest first. `q` is looked for in the text, the
+ * address and the id, whatever the case. `next` is the cursor of what follows, or null.
+ * @typedef {{ok: true, messages: Summary[], next: string | null}} Messages
+ */
+
+/**
+ * @typedef {object} Summary
+ * @property {string} id
+ * @property {State} state
+ * @property {string} agent
+ * @property {string} to
+ * @property {string | null} known_as
+ * @property {string} account
+ * @property {Time} accepted_at
+ * @property {string} line
+ * @property {number} files
+ * @property {string | null} [reason]
+ * @property {string | null} [error]
+ */
+
+/**
+ * `GET /v1/messages/{id}`
+ * @typedef {object} Whole
+ * @property {string} id
+ * @property {State} state
+ * @property {string} agent
+ * @property {string} action
+ * @property {string} to
+ * @property {string | null} known_as
+ * @property {string} account
+ * @property {string | null} origin
+ * @property {string | null} reply_to
+ * @property {boolean} silent
+ * @property {string} message
+ * @property {string | null} written
+ * @property {Time} accepted_at
+ * @property {Time | null} due_at
+ * @property {Time | null} ended_at
+ * @property {Time} [deadline]
+ * @property {Time} [paused_until]
+ * @property {number} attempts
+ * @property {string} [sent]
+ * @property {string} [reason]
+ * @property {string} [error]
+ * @property {string} [detail]
+ * @property {string} [hint]
+ * @property {string[]} [history]
+ * @property {string} [approvals]
+ * @property {string[]} [approved_by]
+ * @property {Hex | null} request of the approval that it waits for, or waited for
+ * @property {PartReceipt[]} parts
+ * @property {{name: string, kind: string, size: number, sha256: Hex}[]} [attachments]
+ */
+
+/**
+ * @typedef {object} PartReceipt
+ * @property {PartState} state
+ * @property {string} [platform_id]
+ * @property {string} [reason]
+ * @property {string} [error]
+ * @property {string} [text]
+ */
+
+// ---- conversations, turns, people ------------------------------------------------------------------------------------
+
+/**
+ * `GET /v1/sessions`
+ * @typedef {object} Session
+ * @property {string} agent
+ * @property {string} session
+ * @property {string[]} places
+ * @property {string} opened_by
+ * @property {Time} at
+ * @property {Time} last_at
+ */
+
+/**
+ * `GET /v1/sessions/transcript?agent=A&session=S&limit=N`
+ * @typedef {object} SessionLine
+ * @property {Time} at
+ * @property {string} kind
+ * @property {boolean} mine
+ * @property {string} place
+ * @property {string} text
+ * @property {string} who
+ */
+
+/** `GET /v1/local` @typedef {{seq: number, address: string, at: Time, text: string, thread?: string | null}} Arrived */
+
+/**
+ * `GET /v1/people`: `{ok, people, requests}`
+ * @typedef {object} AccessRequest
+ * @property {string} code
+ * @property {"person" | "conversation"} what
+ * @property {string} subject
+ * @property {string} channel
+ * @property {string} address
+ * @property {string} agent
+ * @property {string | null} name
+ * @property {Time} at
+ * @property {Time} expires_at
+ */
+
+/**
+ * `GET /v1/turns?agent=A&state=S&limit=N`
+ * @typedef {object} TurnRow
+ * @property {string} turn
+ * @property {string} agent
+ * @property {string} session
+ * @property {"message" | "task" | "heartbeat" | "agent" | "system"} cause
+ * @property {"blocked" | "unknown" | "known" | "owner"} scope
+ * @property {"waiting" | "leased" | "done" | "failed"} state
+ * @property {string | null} target
+ * @property {number} attempts
+ * @property {string | null} outcome
+ * @property {Time} at
+ * @property {Time} due_at
+ * @property {Time | null} ended_at
+ */
+
+/** @typedef {{id: string, at: Time, kind: string, text: string, sender: {id: string, name?: string | null, scope: string}, files: {name: string, size: number}[]}} TurnItem */
+/** `GET /v1/turns/{id}` @typedef {TurnRow & {items: TurnItem[]}} ShownTurn */
+
+// ---- agents, channels, companions ------------------------------------------------------------------------------------
+
+/**
+ * `GET /v1/agents`: `{ok, agents: AgentView[]}`: every token, and every agent of the configuration, with or without one.
+ * @typedef {object} AgentView
+ * @property {string} name
+ * @property {"agent" | "bridge" | "monitor" | "operator"} role
+ * @property {Time | null} created_at of its token; null without one
+ * @property {boolean} configured
+ * @property {string[]} allow
+ * @property {string[]} hold
+ * @property {"hold" | "allow" | "deny" | null} cross_context
+ * @property {number} cards that people were asked about in the last hour
+ * @property {number} cards_per_hour 0 for no limit
+ * @property {Time | null} muted_until
+ */
+
+/** `POST /v1/agents`: the one time that the token is seen. @typedef {{ok: true, name: string, role: string, token: string, configured: boolean}} Added */
+
+/**
+ * `POST /v1/agents/{name}/try` with `{"to": TARGET, "message"?: TEXT, "origin"?: TARGET}`: what the rules say of such a message of
+ * this agent's. Does nothing. `origin` is the conversation of its turn; without it, the turn is in none. 404. And `POST
+ * /v1/agents/{name}/mute` with `{"seconds": N}`, 86,400 at most, 0 to end it: `{ok, muted_until: Time | null}`.
+ * @typedef {object} DryRun
+ * @property {boolean} ok
+ * @property {"allow" | "hold" | "deny"} verdict
+ * @property {string} reason
+ * @property {string} [hint]
+ * @property {string} to
+ * @property {string} account
+ */
+
+/**
+ * `GET /v1/channels`; with `fresh=true` platforms are asked that were not within the last 10 seconds.
+ * @typedef {object} Ready
+ * @property {string} channel
+ * @property {string} account
+ * @property {"direct" | "gateway" | "hybrid"} mode
+ * @property {boolean} ready
+ * @property {string} said
+ * @property {Time} [paused_until]
+ * @property {string} limits in words: `4,096 characters, files of 50 MB`
+ * @property {Time | null} last_sent_at
+ * @property {boolean} receives
+ */
+
+/**
+ * `GET /v1/channels/guides`: `{ok, guides: {channel, account}[]}`, all that there are; `account` says what an account there is.
+ * `GET /v1/channels/guides/{channel}`: one, with its steps as Markdown.
+ * @typedef {{ok: true, channel: string, account: string, guide: string}} ChannelGuide
+ */
+
+/**
+ * `GET /v1/companions`: `{ok, companions, broker: {connected, reason}}`
+ * @typedef {object} Companion
+ * @property {string} name
+ * @property {string} key
+ * @property {"device" | "software"} kind
+ * @property {Time} added_at
+ * @property {Time | null} seen_at
+ * @property {Time | null} decided_at
+ * @property {"approve" | "deny" | null} decided what it decided last
+ * @property {{approved: number, denied: number}} today within 24 hours
+ * @property {string | null} shows the request whose card it shows
+ * @property {Time | null} revoked_at
+ * @property {boolean} [online]
+ * @property {boolean} [able]
+ * @property {string | null} [unable_because]
+ * @property {{board: string, version: string, state: string} | null} [firmware]
+ * @property {{state: string, text: string, version: string, done?: number | null, of?: number | null} | null} [update]
+ */
+
+/** `POST /v1/pairing` @typedef {{ok: true, code: string, key: string, kind: string, expires_in_s: number}} Offered */
+
+/**
+ * `GET /v1/updates`
+ * @typedef {object} Updates
+ * @property {number | null} root
+ * @property {ReleaseView[]} releases
+ * @property {RollOutView[]} roll_outs
+ * @property {{name: string, firmware?: Companion["firmware"], update?: Companion["update"]}[]} companions
+ * @property {string[]} warnings
+ * @property {HubUpdate} hub
+ */
+
+/**
+ * The hub's own program. `installed_by` says what updates it; null for one that was built here. `POST /v1/updates/hub` with
+ * `{"version": V}` asks for one: 202 `{ok, hub: HubUpdate}`; 409 without `installed_by`, while one is under way, or for no newer one.
+ * @typedef {object} HubUpdate
+ * @property {string} version
+ * @property {"apt" | "rauc" | null} installed_by
+ * @property {string | null} newest a later one that is signed and can be installed
+ * @property {"idle" | "asked" | "installing" | "restarting" | "installed" | "went_back" | "refused"} state
+ * @property {string | null} text what is under way, or what became of the last one
+ * @property {{name: string, version: string, state: string}[]} slots of an image; else none
+ */
+
+/**
+ * @typedef {object} ReleaseView
+ * @property {string} board
+ * @property {string} version
+ * @property {number} size
+ * @property {Time} added_at
+ * @property {Time} expires_at
+ * @property {boolean} rolled_out
+ * @property {boolean} newest
+ * @property {string} [problem]
+ */
+
+/**
+ * @typedef {object} RollOutView
+ * @property {string} board
+ * @property {string} version
+ * @property {Time} at
+ * @property {string} by
+ * @property {number} companions
+ * @property {number} confirmed
+ * @property {boolean} paused
+ */
+
+// ---- audit, figures, settings ----------------------------------------------------------------------------------------
+
+/**
+ * `GET /v1/audit?after=SEQ` (oldest first) or `?before=SEQ` (newest first; without either, the newest), with `event=NOUN` or
+ * `event=NOUN.VERB`, `actor=A`, `message=ID`, `limit=N` (50; 1,000 at most). `GET /v1/audit?format=jsonl` gives all of it, a row a
+ * line, as an attachment.
+ * @typedef {{ok: true, rows: AuditRow[], newest: number, oldest: number}} Audit
+ */
+
+/**
+ * @typedef {object} AuditRow
+ * @property {number} seq
+ * @property {Time} at
+ * @property {string} actor
+ * @property {string} event
+ * @property {string | null} message
+ * @property {Record<string, unknown>} detail
+ * @property {Hex} hash
+ */
+
+/**
+ * `POST /v1/audit/verify`: server-sent events. `progress` with `{done, of}` rows, twice a second at most; then `report` with this, and
+ * the stream ends. One at a time: 429.
+ * @typedef {object} AuditReport
+ * @property {number} rows
+ * @property {number} purged_to
+ * @property {number} last
+ * @property {number} signed_to
+ * @property {number} checkpoints
+ * @property {number} decisions signatures of companions and passkeys that were checked
+ * @property {string[]} faults as sentences; none if all fits
+ */
+
+/**
+ * `GET /v1/figures`: the last 24 hours in steps of five minutes, oldest first; at most 10 seconds old.
+ * @typedef {object} Figures
+ * @property {true} ok
+ * @property {Time} from
+ * @property {number} step_s
+ * @property {Bucket[]} buckets
+ * @property {{sent: number, denied: number, expired: number, failed: number, unknown: number, cancelled: number}} totals
+ * @property {{times: number, expired: number, median_s: number | null}} asked
+ * @property {{held: number, queued: number, oldest_s: number | null}} now
+ * @property {{p50_ms: number | null, p95_ms: number | null}} delivery from accepted to sent, without what was held
+ */
+
+/** @typedef {{sent: number, denied: number, failed: number, p50_ms: number | null, p95_ms: number | null}} Bucket */
+
+/**
+ * `GET /v1/settings`: the configuration that holds. Secrets are `***`.
+ * @typedef {object} Settings
+ * @property {true} ok
+ * @property {string | null} file
+ * @property {SettingsSection[]} sections
+ */
+
+/** @typedef {{section: string, doc: string, keys: SettingsKey[]}} SettingsSection */
+/** @typedef {{key: string, value: string, origin: "file" | "default" | "environment", line: number | null, doc: string}} SettingsKey */
+
+export {};
