@@ -145,9 +145,17 @@
  * @property {number} quorum how many must approve
  * @property {AskedCompanion[]} companions
  * @property {DeviceScreen | null} screen what a companion shows of it, as the firmware pages it
- * @property {{may: boolean, because: string | null}} web whether a passkey may decide this one, or why not
+ * @property {WebApprover} web whether a passkey may decide this one
  */
 /** @typedef {ApprovalRow & ApprovalView} Approval */
+
+/**
+ * The statement names the passkey, so one is chosen before the browser is asked.
+ * @typedef {object} WebApprover
+ * @property {boolean} may
+ * @property {string | null} because why not, and what to do
+ * @property {{credential: Bytes, name: string}[]} passkeys that may; the one that this login used last first
+ */
 
 /**
  * @typedef {object} PartView
@@ -185,7 +193,6 @@
  * @property {Bytes} nonce good once, and for two minutes
  * @property {Hex} hub_key
  * @property {string} rp_id
- * @property {Bytes[]} credentials the ids of the passkeys that may decide
  */
 
 /**
