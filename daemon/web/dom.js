@@ -1,7 +1,7 @@
 // Makes and redraws elements. There is no way from a string to markup: text becomes text nodes, and Trusted Types refuse the rest.
 
 /** @typedef {Node | string | number | null | undefined | false} Kid */
-/** @typedef {Kid | Kid[]} Kids */
+/** @typedef {Kid | Kids[]} Kids */
 /** @typedef {Record<string, unknown>} Props `on…` is a listener; true an empty attribute; false and null none */
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -17,7 +17,7 @@ function dress(node, props) {
 
 /** @param {Kids[]} kids @returns {(Node | string)[]} */
 function nodes(kids) {
-  return kids.flat().flatMap((kid) => (kid === null || kid === undefined || kid === false ? [] : [kid instanceof Node ? kid : String(kid)]));
+  return kids.flat(Infinity).flatMap((kid) => (kid === null || kid === undefined || kid === false ? [] : [kid instanceof Node ? kid : String(kid)]));
 }
 
 /**
