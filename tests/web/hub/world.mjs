@@ -40,7 +40,7 @@ Ann Hale`;
 
 /** What a card is made of. */
 function approval(world, given) {
-  const { agent, to, name = null, text, parts = [text], files = [], minutes = 10, left = minutes, origin = null, kind = "message" } = given;
+  const { agent, to, name = null, text, parts = [text], files = [], minutes = Math.max(10, given.left ?? 0), left = minutes, origin = null, kind = "message" } = given;
   const request = hash(`request ${agent} ${text}`).slice(0, 32);
   const [channel, address] = kind === "question" ? ["", ""] : [to.slice(0, to.indexOf(":")), to.slice(to.indexOf(":") + 1)];
   const bytes = encode({
@@ -50,7 +50,7 @@ function approval(world, given) {
   });
   const made = {
     request, kind, message: kind === "question" ? null : id(text), agent, to, known_as: name, targets: 1 + (given.also?.length ?? 0),
-    line: text.split("\n").find((line) => line.trim())?.slice(0, 200) ?? "", files: files.length, asked_at: iso(NOON - (minutes - left) * MIN),
+    line: text.split("\n").find((line) => line.trim())?.slice(0, 200) ?? "", files: files.length, asked_at: given.decided_at ? iso(Date.parse(given.decided_at) - 90_000) : iso(NOON - (minutes - left) * MIN),
     deadline: iso(NOON + left * MIN), asks_at: given.asks_at ?? null, state: given.state ?? "held", decided_at: given.decided_at ?? null, by: given.by ?? [],
     document: Buffer.from(bytes).toString("base64url"), audit_row: 18_204, why: given.why ?? "It leaves its conversation.", origin_name: given.origin_name ?? null,
     toml: given.toml ?? `[agents.${agent}]\nallow = ["${to}"]`,
