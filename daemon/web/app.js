@@ -1,6 +1,6 @@
 // The page's frame: who is here, where one is, and whether what one sees is what is so.
 
-import * as api from "./api.js";
+import { api, Refused, whenSignedOut } from "./api.js";
 import * as clock from "./clock.js";
 import { button, h, icon, redraw, say } from "./dom.js";
 import { ABOUT_APPROVALS, approvalsChanged, heard, hub, link, readApprovals, when, whenApprovals } from "./hub.js";
@@ -36,13 +36,13 @@ const state = { channels: "", channelsGood: true, companions: "", companionsGood
 /** @param {[string, string, string]} screen */
 const item = ([id, name, pictogram]) => h(`a.item${BAR.has(id) ? "" : ".more-only"}`, { href: link(id), "data-screen": id }, icon(pictogram), name, id === "waiting" ? badge : null);
 const more = h("a.item.phone-only", { href: "#/more", "data-screen": "more" }, icon("more"), "More");
-const nav = h("nav.nav", { "aria-label": "Sections" }, h("div.brand", null, icon("gate"), "Gatepost"),
+const nav = h("nav.nav", { "aria-label": "Sections" }, h("div.brand", icon("gate"), "Gatepost"),
   SCREENS.map((screen) => (screen ? item(screen) : h("div.rule"))), more, h("div.gap"), house);
 const main = h("main", { id: "main", tabindex: "-1" });
 
 function drawHouse() {
   /** @param {boolean} good @param {string} text @param {string} [bad] */
-  const line = (good, text, bad = "warn") => h("div", null, h(`span.dot.${good ? "good" : bad}`), text);
+  const line = (good, text, bad = "warn") => h("div", h(`span.dot.${good ? "good" : bad}`), text);
   const seen = { live: "live", polling: "every 5 s, for a proxy holds the stream back", away: "the hub does not answer", resting: "resting" }[state.live];
   redraw(house, state.channels ? line(state.channelsGood, state.channels) : null, state.companions ? line(state.companionsGood, state.companions) : null,
     line(state.live === "live", seen, state.live === "away" ? "bad" : "warn"));
@@ -131,7 +131,7 @@ async function go() {
 /** @param {import("./hub.js").Context} context */
 function moreScreen({ root }) {
   const rest = SCREENS.filter((screen) => screen !== null && !BAR.has(screen[0])).map((screen) => /** @type {[string, string, string]} */ (screen));
-  root.append(h("div.page", null, h("header", null, h("h1", null, "More")), h("div.more", null, rest.map(([id, name, pictogram]) => h("a.tile", { href: link(id) }, icon(pictogram), h("h2", null, name), icon("chev")))),
+  root.append(h("div.page", h("header", h("h1", "More")), h("div.more", rest.map(([id, name, pictogram]) => h("a.tile", { href: link(id) }, icon(pictogram), h("h2", name), icon("chev")))),
     button("Sign out", signOut, { icon: "out" })));
   return () => {};
 }
@@ -151,12 +151,12 @@ async function start() {
   try {
     hub.login = code ? await api.signIn({ code }) : await api.login();
   } catch (error) {
-    const refused = /** @type {api.Refused} */ (error);
+    const refused = /** @type {Refused} */ (error);
     const { open: ask } = await import("./login.js");
     return ask(refused.status === 401 && !code ? null : refused, start);
   }
   clock.set(hub.login.now, asked);
-  api.whenSignedOut(() => location.reload());
+  whenSignedOut(() => location.reload());
   document.body.querySelector(".door")?.remove();
   document.body.prepend(h("a.skip", { href: "#main", onclick: (/** @type {Event} */ event) => { event.preventDefault(); main.focus(); } }, "Skip to the content"), nav, main);
   addEventListener("hashchange", go);

@@ -2,13 +2,14 @@
 //
 // All that a signature covers is read from the signed bytes. What the hub adds (the time, the rule, who is here) stands around it.
 
-import * as api from "./api.js";
+import { api, Refused } from "./api.js";
 import * as clock from "./clock.js";
-import { button, copyable, empty, facts, h, icon, redraw, svg, tag } from "./dom.js";
+import { copyable, empty, facts, h, icon, redraw, svg, tag } from "./dom.js";
 import { decode, hex, sha256, unbase64 } from "./document.js";
 import { coalesced, link } from "./hub.js";
 import { decision } from "./decide.js";
-import { channelName, count, grouped, inline, machine, size, words } from "./text.js";
+import { fileBox, head } from "./sheet.js";
+import { channelName, count, grouped, inline, machine, num, words } from "./text.js";
 
 /** @typedef {import("./types.js").Approval} Approval */
 /** @typedef {import("./document.js").Document} Document */
@@ -44,10 +45,10 @@ export function approvalCard(root, request) {
       signed ??= await read(approval);
     } catch (error) {
       if (ended) return;
-      const refused = /** @type {api.Refused} */ (error);
+      const refused = /** @type {Refused} */ (error);
       if (refused.status === 0 && approval) return;
-      redraw(root, refused.status === 404 ? empty("hand", "This request is not here", h("p", null, "It may have been purged, or the link is of another hub.")) :
-        empty("alert", "This request cannot be shown", h("p", null, refused.message), h("p", null, "Do not decide on it. ", refused.status ? refused.hint : "Look at it on a companion.")));
+      redraw(root, refused.status === 404 ? empty("hand", "This request is not here", h("p", "It may have been purged, or the link is of another hub.")) :
+        empty("alert", "This request cannot be shown", h("p", refused.message), h("p", "Do not decide on it. ", refused.status ? refused.hint : "Look at it on a companion.")));
       return;
     }
     // A finger may be on a button: what has not changed is left alone.
@@ -61,7 +62,7 @@ export function approvalCard(root, request) {
     if (!approval || !signed) return;
     const { document } = signed, end = h("i.end", { "aria-hidden": "true" });
     watcher.disconnect();
-    redraw(root, h("div.sheet", null, heading(approval, document), text(approval, document), files(approval, document), end, proof(approval, signed), foot.draw(approval, signed)));
+    redraw(root, h("div.sheet", heading(approval, document), text(approval, document), files(approval, document), end, proof(approval, signed), foot.draw(approval, signed)));
     watcher.observe(end);
   }
 
@@ -73,14 +74,14 @@ export function approvalCard(root, request) {
     const parts = document.parts.map((part, at) => {
       const about = approval.parts[at], several = document.parts.length > 1;
       return [
-        at ? h("div.cut", null, `here ${platform} gets another message`) : null,
-        several || about?.limit ? h("div.part-head", null, h("h3", null, several ? `Part ${at + 1} of ${document.parts.length}` : ""), about?.limit ? h("span", null, `${about.units.toLocaleString("en")} of ${count(about.limit, about.unit.replace(/s$/, ""))}`) : null) : null,
-        shows && about ? h("div.words.looks", null, about.looks.map(({ text, style }) => h("span" + style.map((name) => ".as-" + name).join(""), null, ...words(text)))) : h("div.words", null, ...words(part.text)),
+        at ? h("div.cut", `here ${platform} gets another message`) : null,
+        several || about?.limit ? h("div.part-head", h("h3", several ? `Part ${at + 1} of ${document.parts.length}` : ""), about?.limit ? h("span", `${num(about.units)} of ${count(about.limit, about.unit.replace(/s$/, ""))}`) : null) : null,
+        shows && about ? h("div.words.looks", about.looks.map(({ text, style }) => h("span" + style.map((name) => ".as-" + name).join(""), ...words(text)))) : h("div.words", ...words(part.text)),
       ];
     });
     return h("section", { "aria-label": "The exact text" },
-      h("div.text-head", null, h("h2", null, isMessage ? "The text" : "The question"), isMessage ? h("div.ways", { role: "group", "aria-label": "How it is shown" }, way(false, "As signed"), way(true, `As ${platform} shows it`)) : null),
-      shows ? h("p.quiet", null, "This is not what is signed, but what becomes of it there.") : null, parts.flat());
+      h("div.text-head", h("h2", isMessage ? "The text" : "The question"), isMessage ? h("div.ways", { role: "group", "aria-label": "How it is shown" }, way(false, "As signed"), way(true, `As ${platform} shows it`)) : null),
+      shows ? h("p.quiet", "This is not what is signed, but what becomes of it there.") : null, parts.flat());
   }
 
   load();
@@ -106,7 +107,7 @@ function ring(approval) {
   const whole = (Date.parse(approval.deadline) - Date.parse(approval.asked_at)) / 1000;
   const rest = svg("circle", { class: "rest", cx: 30, cy: 30, r: 26, pathLength: 100 }), label = svg("text", { x: 30, y: 31 });
   const picture = svg("svg", { class: "ring", viewBox: "0 0 60 60", role: "img" }, svg("circle", { class: "all", cx: 30, cy: 30, r: 26 }), rest, label);
-  return h("div.left", null, clock.every(picture, () => {
+  return h("div.left", clock.every(picture, () => {
     const left = clock.until(approval.deadline), share = Math.max(0, Math.min(1, left / whole)) * 100;
     rest.setAttribute("stroke-dasharray", `${share.toFixed(1)} 100`);
     label.textContent = left ? clock.minutes(left) : "0:00";
@@ -114,52 +115,45 @@ function ring(approval) {
   }), "left");
 }
 
-const VERBS = new Map(Object.entries({
-  send: "asks to send a message to", reply: "asks to answer in", edit: "asks to change a message in", delete: "asks to delete a message in", react: "asks to react to a message in",
-  poll: "asks to put a poll to", ask: "asks you", broadcast: "asks to send a message to",
-}));
+/** @type {Record<string, string>} */
+const VERBS = {
+  send: "asks to send a message to", broadcast: "asks to send a message to", reply: "asks to answer in", edit: "asks to change a message in", delete: "asks to delete a message in", react: "asks to react to a message in",
+  poll: "asks to put a poll to", ask: "asks you",
+};
 
 /** @param {Approval} approval @param {Document} document */
 function heading(approval, document) {
-  const { channel, account, address, known_as, thread, reply_to, options, also } = document;
   const open = approval.decided_at === null, question = approval.kind === "question";
-  const where = (/** @type {import("./document.js").Target} */ of) => h("div.raw", null,
-    h("span", null, `${channelName(of.channel)}, account `, machine(of.account)), h("span", null, "address ", machine(of.address)),
-    of.thread ? h("span", null, "thread ", machine(of.thread)) : null, of.known_as ? tag("from your address book") : tag("not in your address book", "wait"));
-  return h("header.asks", null,
-    h("div", null,
-      h("div.line", null, h("span.face", { "aria-hidden": "true" }, (document.agent[0] ?? "?").toUpperCase()), h("b", null, inline(document.agent)), VERBS.get(document.action) ?? ["asks to ", inline(document.action), " at"]),
-      question ? h("h2.target", null, "Yes or no?") : h("h2.target", null, known_as ? inline(known_as) : machine(address)),
-      question ? null : where({ channel, account, address, known_as, thread }),
-      also.map((one) => h("div.also", null, h("b", null, "and ", one.known_as ? inline(one.known_as) : machine(one.address)), where(one))),
-      reply_to || options.length ? h("div.raw", null, reply_to ? h("span", null, "answers message ", machine(reply_to)) : null, options.map((option) => tag(option))) : null),
-    open && !approval.asks_at ? ring(approval) : null,
-    h("div.why", null, icon(question ? "ask" : document.origin ? "cross" : "lock"), h("div", null,
-      h("p", null, document.origin ? ["The turn came from ", approval.origin_name ? [h("b", null, inline(approval.origin_name)), " "] : null, machine(document.origin), ". "] : null, words(approval.why), open ? " No answer means no." : null),
-      approval.toml ? h("details", { "data-key": "rule" }, h("summary", null, icon("chev", "chev"), "What would change this rule"), copyable(approval.toml)) : null)));
+  const where = (/** @type {import("./document.js").Target} */ of) => h("div.raw",
+    h("span", `${channelName(of.channel)}, account `, machine(of.account)), h("span", "address ", machine(of.address)),
+    of.thread ? h("span", "thread ", machine(of.thread)) : null, of.known_as ? tag("from your address book") : tag("not in your address book", "wait"));
+  const name = (/** @type {import("./document.js").Target} */ of) => (of.known_as ? inline(of.known_as) : machine(of.address));
+  return head({
+    agent: document.agent, does: VERBS[document.action] ?? ["asks to ", inline(document.action), " at"], title: question ? "Yes or no?" : name(document),
+    about: [question ? null : where(document), document.also.map((one) => h("div.also", h("b", "and ", name(one)), where(one))),
+      h("div.raw", document.reply_to ? h("span", "answers message ", machine(document.reply_to)) : null, document.options.map((option) => tag(option)))],
+    side: open && !approval.asks_at ? ring(approval) : null,
+    why: h("div.why", icon(question ? "ask" : document.origin ? "cross" : "lock"), h("div",
+      h("p", document.origin ? ["The turn came from ", approval.origin_name ? [h("b", inline(approval.origin_name)), " "] : null, machine(document.origin), ". "] : null, words(approval.why), open ? " No answer means no." : null),
+      approval.toml ? h("details", { "data-key": "rule" }, h("summary", icon("chev", "chev"), "What would change this rule"), copyable(approval.toml)) : null)),
+  });
 }
 
 /** @param {Approval} approval @param {Document} document */
-function files(approval, document) {
-  if (!document.attachments.length) return null;
-  return h("section", { "aria-label": "Files" }, document.attachments.map(({ name, kind, size: bytes, digest }) => h("div.file", null,
-    h("div.kind", { "aria-hidden": "true" }, (kind.split("/")[1] ?? "").replace(/^(x-|vnd\.).*/, "file").slice(0, 4).toUpperCase() || "FILE"), h("b", null, inline(name)),
-    h("small", null, inline(kind), " by its content · ", size(bytes), " · ", h("span.mono", null, grouped(digest, 16)), " · a companion cannot show it"),
-    approval.files_kept ? h("a.btn.small.open", { href: api.fileUrl(digest), target: "_blank", rel: "noopener" }, "Open") : null)));
-}
+const files = ({ files_kept }, { attachments }) => (attachments.length ? h("section", { "aria-label": "Files" }, attachments.map((file) => fileBox(file, files_kept, " · a companion cannot show it"))) : null);
 
 /** @param {Approval} approval @param {Signed} signed */
 function proof(approval, { document, hash }) {
   const print = hash ? hex(hash) : "";
   /** @type {[string, import("./dom.js").Kids][]} */
   const lines = [
-    ["Document", print ? [h("mark", null, grouped(print, 16)), " " + grouped(print.slice(16))] : h("em", null, "this browser computes no hashes at this address")],
+    ["Document", print ? [h("mark", grouped(print, 16)), " " + grouped(print.slice(16))] : h("em", "this browser computes no hashes at this address")],
     ...document.parts.flatMap(({ wire, wire_alt }, at) => /** @type {[string, string][]} */ ([[`Part ${at + 1}, request`, grouped(wire)], ...(wire_alt ? [[`Part ${at + 1}, as plain text`, grouped(wire_alt)]] : [])])),
     ...document.also.map((one, at) => /** @type {[string, string]} */ ([`Target ${at + 2}, requests`, grouped(one.wires)])),
     ...document.attachments.map(({ digest }, at) => /** @type {[string, string]} */ ([document.attachments.length > 1 ? `File ${at + 1}` : "File", grouped(digest)])),
-    ["Audit before it", [grouped(document.audit_head), " ", h("em", null, `row ${approval.audit_row.toLocaleString("en")}`)]],
+    ["Audit before it", [grouped(document.audit_head), " ", h("em", `row ${num(approval.audit_row)}`)]],
     ["Request", grouped(document.request)],
   ];
-  return h("section", { "aria-label": "Proof" }, h("details", { "data-key": "proof" }, h("summary", null, icon("chev", "chev"), "What is signed", h("small", null, print ? "computed in this browser" : "")), facts(lines, "proof"),
-    approval.message ? h("p.quiet", null, h("a.link", { href: link("messages", approval.message) }, "The message and its timeline")) : null));
+  return h("section", { "aria-label": "Proof" }, h("details", { "data-key": "proof" }, h("summary", icon("chev", "chev"), "What is signed", h("small", print ? "computed in this browser" : "")), facts(lines, "proof"),
+    approval.message ? h("p.quiet", h("a.link", { href: link("messages", approval.message) }, "The message and its timeline")) : null));
 }

@@ -1,11 +1,11 @@
 // The card's foot: where it is decided, and, for a passkey, the two buttons with the device's rules. Approve is held for 1.5 s and
 // armed only after the last part was seen; a press from before the card does not count; closing the page decides nothing.
 
-import * as api from "./api.js";
+import { api } from "./api.js";
 import * as clock from "./clock.js";
 import { ask, button, h, icon, say, tag, tried } from "./dom.js";
 import { hex, sha256, statement, unbase64 } from "./document.js";
-import { approvalsChanged, link } from "./hub.js";
+import { approvalsChanged, link, to } from "./hub.js";
 import { missing, sign, unsigned } from "./passkey.js";
 import { outcome } from "./state.js";
 import { grouped, inline } from "./text.js";
@@ -38,7 +38,7 @@ export function decision(request, seen) {
       const { approvals, quorum, state } = await api.decide(request, { ...assertion, verdict, nonce, document: hex(signed.hash) });
       say(verdict === "deny" ? "Denied" : state === "held" ? `Approved, ${approvals} of ${quorum}` : "Approved");
     } catch (error) {
-      say(`${error instanceof api.Refused ? `${error.message} ${error.hint}` : unsigned(error)} Nothing was decided.`, "no");
+      say(`${unsigned(error)} Nothing was decided.`, "no");
     }
     busy = false;
     approvalsChanged();
@@ -75,11 +75,11 @@ export function decision(request, seen) {
     const deny = button("Deny", () => performance.now() - since >= FRESH && decide(approval, signed, "deny"), { kind: "stop", "data-key": "deny" });
     go = /** @type {HTMLButtonElement} */ (h("button.btn.go", { type: "button", "data-key": "approve", "aria-describedby": "hold", ...holding(() => decide(approval, signed, "approve")) }, icon("key"), "Hold to approve"));
     hint = h("small", { id: "hold" });
-    const which = passkeys.length > 1 ? h("label.which", null, "with ", h("select", { "data-key": "which", onchange: (/** @type {Event} */ event) => (credential = /** @type {HTMLSelectElement} */ (event.target).value) },
+    const which = passkeys.length > 1 ? h("label.which", "with ", h("select", { "data-key": "which", onchange: (/** @type {Event} */ event) => (credential = /** @type {HTMLSelectElement} */ (event.target).value) },
       passkeys.map((one) => h("option", { value: one.credential, selected: one.credential === credential }, one.name)))) : null;
     armed();
     const print = signed.hash ? grouped(hex(signed.hash), 16) : "";
-    return h("div.choice", null, deny, go, hint, h("small", null, "Your passkey signs document ", h("span.mono", null, print), " and nothing else. ", which));
+    return h("div.choice", deny, go, hint, h("small", "Your passkey signs document ", h("span.mono", print), " and nothing else. ", which));
   }
 
   function armed() {
@@ -90,7 +90,7 @@ export function decision(request, seen) {
 
   /** @param {Approval} approval */
   async function takeBack(approval) {
-    const yes = await ask({ title: "Take this message back?", text: h("p", null, "It is not sent, and its agent is told. This is no denial: nobody has decided."), yes: "Take it back" });
+    const yes = await ask({ title: "Take this message back?", text: h("p", "It is not sent, and its agent is told. This is no denial: nobody has decided."), yes: "Take it back" });
     if (yes && approval.message) await tried(api.cancelMessage(approval.message), "Taken back");
     approvalsChanged();
   }
@@ -100,21 +100,21 @@ export function decision(request, seen) {
     const able = approval.companions.filter((one) => one.online && !one.unable_because && !one.approved), names = able.map((one) => one.name);
     const back = approval.message ? button("Take it back", () => takeBack(approval), { kind: "stop", "data-key": "back" }) : null;
     const votes = approval.quorum > 1 ? tag(`${approval.by.length} of ${approval.quorum}`, "wait") : null;
-    const others = h("div.others", null, approval.companions.map((one) => h("span", null, h(`span.dot${one.online && !one.unable_because ? ".good" : ""}`),
+    const others = h("div.others", approval.companions.map((one) => h("span", h(`span.dot${one.online && !one.unable_because ? ".good" : ""}`),
       inline(one.name), one.approved ? " has approved" : one.unable_because ? `: ${one.unable_because}` : one.online ? (one.has_text ? " has the text" : " is here") : one.seen_at ? [" away since ", clock.at(one.seen_at)] : " away")));
-    if (approval.asks_at) return h("div.device", null, h("div", null, h("h2", null, "Nobody is asked yet"), h("p", null, inline(approval.agent), " has had its cards of this hour. The turn of this one comes at ", clock.at(approval.asks_at), ".")), back);
-    const screen = approval.screen && h("div.oled", { "aria-hidden": "true" }, approval.screen.lines.slice(0, -1).join("\n"), h("i", null, approval.screen.lines.at(-1) ?? ""));
-    return h("div.device", null, able.length ? screen : null, h("div", null,
-      h("h2", null, able.length ? `Decide on ${names.join(" or ")}` : "Nobody can decide now", votes),
-      h("p", null, able.length ? "Read it to its last page there, then hold Approve, or press Deny." : ["It expires at ", clock.at(approval.deadline), " unless a companion comes. ", h("a.link", { href: link("companions") }, "Companions")]), others), back);
+    if (approval.asks_at) return h("div.device", h("div", h("h2", "Nobody is asked yet"), h("p", inline(approval.agent), " has had its cards of this hour. The turn of this one comes at ", clock.at(approval.asks_at), ".")), back);
+    const screen = approval.screen && h("div.oled", { "aria-hidden": "true" }, approval.screen.lines.slice(0, -1).join("\n"), h("i", approval.screen.lines.at(-1) ?? ""));
+    return h("div.device", able.length ? screen : null, h("div",
+      h("h2", able.length ? `Decide on ${names.join(" or ")}` : "Nobody can decide now", votes),
+      h("p", able.length ? "Read it to its last page there, then hold Approve, or press Deny." : ["It expires at ", clock.at(approval.deadline), " unless a companion comes. ", to("companions", "Companions")]), others), back);
   }
 
   /** @param {Approval} approval */
   function decided(approval) {
     const [word, kind] = outcome(approval.state), by = approval.by.map((who) => who.replace(/^(companion|web):/, "")), question = approval.kind === "question";
     const verdict = approval.state === "denied" ? "Denied" : approval.state === "expired" ? "Expired: nobody decided" : approval.state === "cancelled" ? "Taken back" : "Approved";
-    return h("div.device", null, h("div", null, h("h2", null, icon(approval.state === "denied" || approval.state === "expired" ? "cross" : "check"), verdict, by.length && verdict !== "Taken back" ? [" by ", inline(by.join(" and "))] : null, question ? null : tag(word, kind)),
-      h("p", null, clock.ago(approval.decided_at ?? approval.asked_at))), approval.message ? h("a.btn", { href: link("messages", approval.message) }, "Its timeline") : null);
+    return h("div.device", h("div", h("h2", icon(approval.state === "denied" || approval.state === "expired" ? "cross" : "check"), verdict, by.length && verdict !== "Taken back" ? [" by ", inline(by.join(" and "))] : null, question ? null : tag(word, kind)),
+      h("p", clock.ago(approval.decided_at ?? approval.asked_at))), approval.message ? h("a.btn", { href: link("messages", approval.message) }, "Its timeline") : null);
   }
 
   return {
@@ -122,12 +122,12 @@ export function decision(request, seen) {
     /** @param {Approval} approval @param {import("./card.js").Signed} signed */
     draw(approval, signed) {
       go = hint = null;
-      if (approval.decided_at !== null) return h("div.decide", null, decided(approval));
+      if (approval.decided_at !== null) return h("div.decide", decided(approval));
       const here = approval.web.may ? missing() ?? (signed.hash ? null : "This browser computes no hashes at this address.") : null;
       const byPasskey = approval.web.may && !approval.asks_at && !here && approval.web.passkeys.length > 0;
       const foot = byPasskey ? byKey(approval, signed) : onDevice(approval);
-      const why = approval.web.may && !byPasskey && !approval.asks_at ? h("p.quiet", null, here ?? ["No passkey is added yet: ", h("a.link", { href: link("settings") }, "Settings"), "."]) : null;
-      return h("div.decide", null, foot, why);
+      const why = approval.web.may && !byPasskey && !approval.asks_at ? h("p.quiet", here ?? ["No passkey is added yet: ", to("settings", "Settings"), "."]) : null;
+      return h("div.decide", foot, why);
     },
     /** Whether a finger is on it, or the browser asks for the passkey. */
     held: () => busy || frame > 0,

@@ -4,6 +4,11 @@
 /** @typedef {Kid | Kids[]} Kids */
 /** @typedef {Record<string, unknown>} Props `on…` is a listener; true an empty attribute; false and null none */
 
+/**
+ * @template {string} S
+ * @typedef {S extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[S] : S extends `${infer T}.${string}` ? (T extends keyof HTMLElementTagNameMap ? HTMLElementTagNameMap[T] : HTMLElement) : HTMLElement} ElementOf
+ */
+
 const SVG = "http://www.w3.org/2000/svg";
 
 /** @param {Element} node @param {Props} props */
@@ -17,22 +22,23 @@ function dress(node, props) {
 
 /** @param {Kids[]} kids @returns {(Node | string)[]} */
 function nodes(kids) {
-  return kids.flat(Infinity).flatMap((kid) => (kid === null || kid === undefined || kid === false ? [] : [kid instanceof Node ? kid : String(kid)]));
+  return /** @type {any[]} */ (kids).flat(Infinity).flatMap((kid) => (kid === null || kid === undefined || kid === false ? [] : [kid instanceof Node ? kid : String(kid)]));
 }
 
 /**
- * An element: `h("a.row.done", {href}, …)`.
- * @param {string} what its name, and its classes
- * @param {Props | null} [props]
- * @param {...Kids} kids
+ * An element: `h("a.row.done", {href}, …)`. The properties may be left out.
+ * @template {string} S
+ * @param {S} what its name, and its classes
+ * @param {...(Props | Kids)} given
+ * @returns {ElementOf<S>}
  */
-export function h(what, props, ...kids) {
-  const [name, ...classes] = what.split(".");
-  const node = document.createElement(name || "div");
+export function h(what, ...given) {
+  const [name = "", ...classes] = what.split("."), node = document.createElement(name);
   if (classes.length) node.className = classes.join(" ");
-  if (props) dress(node, props);
-  node.append(...nodes(kids));
-  return node;
+  const [first] = given;
+  if (first && Object.getPrototypeOf(first) === Object.prototype) dress(node, /** @type {Props} */ (given.shift()));
+  node.append(...nodes(/** @type {Kids[]} */ (given)));
+  return /** @type {ElementOf<S>} */ (node);
 }
 
 /** @param {string} name @param {Props} props @param {...Kids} kids */
@@ -52,10 +58,10 @@ export function button(label, onclick, { kind = "", icon: pictogram, ...props } 
 }
 
 /** @param {string} label @param {string} [kind] `sent`, `no`, `wait` @param {string} [pictogram] */
-export const tag = (label, kind = "", pictogram) => h(`span.tag${kind ? "." + kind : ""}`, null, pictogram ? icon(pictogram) : null, label);
+export const tag = (label, kind = "", pictogram) => h(`span.tag${kind ? "." + kind : ""}`, pictogram ? icon(pictogram) : null, label);
 
-/** Pairs of a term and what it is. @param {[string, Kids][]} pairs @param {string} [name] */
-export const facts = (pairs, name = "facts") => h(`dl.${name}`, null, pairs.flatMap(([term, value]) => [h("dt", null, term), h("dd", null, value)]));
+/** Pairs of a term and what it is; without what is not. @param {[string, Kids][]} pairs @param {string} [name] */
+export const facts = (pairs, name = "facts") => h(`dl.${name}`, pairs.filter(([, value]) => value || value === 0).map(([term, value]) => [h("dt", term), h("dd", value)]));
 
 /**
  * Draws anew what is in `root`, and leaves as they were: where one has scrolled to, what has the focus, what is unfolded, what is
@@ -114,22 +120,31 @@ export function patch(root, items, key, make, rest = null) {
 /** @type {WeakMap<HTMLElement, string>} */
 const looksOf = new WeakMap();
 
+/** A tile with its heading. @param {string} title @param {Kids} before an icon @param {Kids} after a tag @param {...Kids} kids */
+export const tile = (title, before, after, ...kids) => h("section.tile", { "aria-label": title }, h("header", before, h("h2", title), after), ...kids);
+
+/** A screen of one column. @param {Element} root @param {string} title @param {Kids} note @param {Kids} buttons @param {...Kids} kids */
+export const page = (root, title, note, buttons, ...kids) => root.append(h("div.page", h("header", h("div", h("h1", title), h("p", note)), h("div.line", buttons)), ...kids));
+
 /** What an empty screen says: what is so, and what to do. @param {string} pictogram @param {string} title @param {...Kids} kids */
-export const empty = (pictogram, title, ...kids) => h("div.empty", null, icon(pictogram), h("h2", null, title), ...kids);
+export const empty = (pictogram, title, ...kids) => h("div.empty", icon(pictogram), h("h2", title), ...kids);
 
 /** A text to copy, with the button that does it. @param {string} text @param {string} [label] */
 export function copyable(text, label = "Copy") {
   const done = () => navigator.clipboard.writeText(text).then(() => say("Copied"), () => say("This browser does not let the page copy. Select the text.", "no"));
-  return h("div.copy", null, h("pre", { tabindex: "0" }, text), button(label, done, { kind: "small" }));
+  return h("div.copy", h("pre", { tabindex: "0" }, text), button(label, done, { kind: "small" }));
 }
 
 /** Says something for a moment, aloud too. @param {string} text @param {"" | "no"} [kind] */
 export function say(text, kind = "") {
   const room = document.getElementById("said");
-  const line = h(`div.said${kind ? "." + kind : ""}`, null, text);
+  const line = h(`div.said${kind ? "." + kind : ""}`, text);
   room?.append(line);
   setTimeout(() => line.remove(), kind ? 9000 : 4500);
 }
+
+/** What went wrong and what to do, in a line. @param {unknown} error */
+export const reason = (error) => [/** @type {Error} */ (error).message, /** @type {{hint?: string}} */ (error).hint].filter(Boolean).join(" ");
 
 /** Runs a call, and says what was refused. @template T @param {Promise<T>} call @param {string} [done] @returns {Promise<T | null>} */
 export async function tried(call, done) {
@@ -138,11 +153,13 @@ export async function tried(call, done) {
     if (done) say(done);
     return answer;
   } catch (error) {
-    const { message, hint } = /** @type {{message: string, hint?: string}} */ (error);
-    say([message, hint].filter(Boolean).join(" "), "no");
+    say(reason(error), "no");
     return null;
   }
 }
+
+/** A small button for a call, and what is read again after it. @param {string} label @param {() => Promise<unknown>} call @param {string} done @param {() => unknown} then @param {Props & {kind?: string, icon?: string}} [more] */
+export const act = (label, call, done, then, more) => button(label, () => tried(call(), done).then(then), { kind: "small", "data-key": label, ...more });
 
 /**
  * Asks before something that cannot be undone; with `typed`, that word has to be written.
@@ -153,9 +170,9 @@ export function ask({ title, text, yes, typed, kind = "stop", field }) {
   const word = typed && /** @type {HTMLInputElement} */ (h("input", { autocomplete: "off", spellcheck: "false", id: "typed", oninput: () => (go.disabled = word ? word.value !== typed : false) }));
   const go = /** @type {HTMLButtonElement} */ (button(yes, () => dialog.close("yes"), { kind }));
   go.disabled = !!typed;
-  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "asks" }, h("h2", { id: "asks" }, title), h("div.body", null, text, field ?? null,
-    word ? h("label.field", null, h("span", null, "Type ", h("code", null, typed), " to go on"), word) : null),
-  h("footer", null, button("Leave it", () => dialog.close()), go)));
+  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "asks" }, h("h2", { id: "asks" }, title), h("div.body", text, field ?? null,
+    word ? h("label.field", h("span", "Type ", h("code", typed), " to go on"), word) : null),
+  h("footer", button("Leave it", () => dialog.close()), go)));
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((answer) => dialog.addEventListener("close", () => {

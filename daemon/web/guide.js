@@ -6,8 +6,8 @@ import { copyable, h } from "./dom.js";
 /** @param {string} text */
 function spans(text) {
   return text.split(/(`[^`]+`|\*\*[^*]+\*\*|<https?:[^>]+>|\[[^\]]+\]\([^)]+\))/).map((piece) => {
-    if (piece.startsWith("`")) return h("code", null, piece.slice(1, -1));
-    if (piece.startsWith("**")) return h("b", null, piece.slice(2, -2));
+    if (piece.startsWith("`")) return h("code", piece.slice(1, -1));
+    if (piece.startsWith("**")) return h("b", piece.slice(2, -2));
     const link = /^<(https:[^>]+)>$|^\[([^\]]+)\]\((https:[^)]+)\)$/.exec(piece);
     if (link) return h("a.link", { href: link[1] ?? link[3], target: "_blank", rel: "noopener noreferrer" }, link[1] ?? link[2]);
     return piece.startsWith("[") ? piece.replace(/^\[([^\]]+)\].*/, "$1") : piece;
@@ -25,7 +25,7 @@ export function render(markdown) {
       at = last + 1;
     } else if (heading) {
       // The page has its own h1 and h2.
-      if (heading[1] !== "#") out.push(h("h3", null, spans(heading[2] ?? "")));
+      if (heading[1] !== "#") out.push(h("h3", spans(heading[2] ?? "")));
       at += 1;
     } else if (item) {
       const list = h(/\d/.test(line.trim()[0] ?? "") ? "ol" : "ul"), indent = item[1]?.length ?? 0, own = [];
@@ -37,13 +37,13 @@ export function render(markdown) {
         else break;
         at += 1;
       }
-      list.append(...own.map((text) => h("li", null, render(text.join("\n")))));
+      list.append(...own.map((text) => h("li", render(text.join("\n")))));
       out.push(list);
     } else if (line.trim() === "") at += 1;
     else {
       const from = at;
       while (at < lines.length && (lines[at] ?? "").trim() !== "" && !/^\s*```|^#|^\s*(?:[-*]|\d+\.) /.test(at === from ? "" : lines[at] ?? "")) at += 1;
-      out.push(h("p", null, spans(lines.slice(from, at).map((text) => text.trim()).join(" "))));
+      out.push(h("p", spans(lines.slice(from, at).map((text) => text.trim()).join(" "))));
     }
   }
   return out;

@@ -1,6 +1,7 @@
 // What more than one screen knows: who is here, and what waits. And how a screen hears of changes.
 
-import * as api from "./api.js";
+import { api } from "./api.js";
+import { h } from "./dom.js";
 
 /**
  * @typedef {object} Route `#/screen/arg?keys`
@@ -75,6 +76,9 @@ export function link(screen, arg, keys) {
   const query = keys && Object.keys(keys).length ? "?" + new URLSearchParams(keys) : "";
   return `#/${screen}${arg ? "/" + encodeURIComponent(arg) : ""}${query}`;
 }
+
+/** A link in a sentence. @param {string} screen @param {...import("./dom.js").Kids} words */
+export const to = (screen, ...words) => h("a.link", { href: link(screen) }, ...words);
 
 /** Whether list and card stand beside each other. */
 export const wide = matchMedia("(min-width: 861px)");

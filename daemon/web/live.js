@@ -4,7 +4,7 @@
 // It reads the stream by fetch and not by EventSource: that tells no status, and knows only events whose names are listed.
 // If streams do not get through (a proxy that gathers answers), the same rows are read from the audit every five seconds.
 
-import * as api from "./api.js";
+import { api, events, Refused } from "./api.js";
 
 /** Without a sign of life for so long, a stream is dead: the hub gives one every 10 s. */
 const SILENCE = 25_000;
@@ -59,7 +59,7 @@ export function live(seq, heard, turned) {
     let watchdog = setTimeout(give_up, SILENCE);
     const alive = () => { clearTimeout(watchdog); watchdog = setTimeout(give_up, SILENCE); };
     try {
-      const response = await api.events(seq, control.signal);
+      const response = await events(seq, control.signal);
       for await (const { id, event, data } of eventsOf(response, alive)) {
         failures = 0;
         turned("live");
@@ -86,7 +86,7 @@ export function live(seq, heard, turned) {
       try {
         await stream();
       } catch (error) {
-        if (error instanceof api.Refused && error.status === 401) return;
+        if (error instanceof Refused && error.status === 401) return;
       }
       if (stopped) return;
       while (hidden) { turned("resting"); await pause(600_000); }

@@ -1,83 +1,81 @@
 // Every message that there was: newest first, as far back as one scrolls, with filters that stand in the address.
 
-import * as api from "./api.js";
+import { api } from "./api.js";
 import * as clock from "./clock.js";
 import { button, empty, h, icon, patch, redraw, tag } from "./dom.js";
-import { coalesced, link, wide } from "./hub.js";
+import { coalesced, link, to } from "./hub.js";
 import { messageCard } from "./message.js";
 import { panes } from "./panes.js";
 import { outcome } from "./state.js";
-import { channelName, inline, place } from "./text.js";
+import { channelName, inline, num, place } from "./text.js";
 
 /** @typedef {import("./types.js").Summary} Summary */
 const PAGE = 100;
-/** @type {[string, string][]} */
-const STATES = [["", "State"], ["held", "Waits for you"], ["accepted,ready,sending", "On its way"], ["sent", "Arrived"], ["failed,expired", "Failed or expired"], ["denied", "Denied"], ["cancelled", "Taken back"], ["unknown", "Not known"]];
+const STATES = [["held", "Waits for you"], ["accepted,ready,sending", "On its way"], ["sent", "Arrived"], ["failed,expired", "Failed or expired"], ["denied", "Denied"], ["cancelled", "Taken back"], ["unknown", "Not known"]];
 
 /** @type {import("./hub.js").Screen} */
-export function open({ root, signal, when }) {
-  const view = panes(root, { title: "Messages", back: link("messages"), label: "Messages" });
+export function open(context) {
+  const { signal, when } = context;
   /** @type {Summary[]} */
   let rows = [];
   /** @type {string | null} */
   let next = null;
-  let at = /** @type {import("./hub.js").Route | null} */ (null), filter = "", read = false;
+  let at = /** @type {import("./hub.js").Route | null} */ (null), filter = "", read = false, asking = new AbortController();
   /** @type {ReturnType<typeof messageCard> | null} */
   let card = null;
-  let asking = new AbortController();
+  const view = panes(context, { screen: "messages", title: "Messages", show(id) {
+    card?.end();
+    card = id ? messageCard(view.shown, id, (whole) => {
+      const row = rows.find((one) => one.id === whole.id);
+      if (row && row.state !== whole.state) { row.state = whole.state; draw(); }
+    }) : null;
+  } });
   const list = h("div.many"), note = h("div"), end = h("div.end");
   view.body.append(note, list, end);
 
-  const search = /** @type {HTMLInputElement} */ (h("input", { type: "search", placeholder: "Text, address or id", "aria-label": "Search messages", oninput: () => { clearTimeout(typing); typing = setTimeout(set, 250); } }));
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let typing;
-  /** @param {string} label @param {[string, string][]} choices */
-  const select = (label, choices) => /** @type {HTMLSelectElement} */ (h("select", { "aria-label": label, onchange: set }, choices.map(([value, name]) => h("option", { value }, name))));
-  const state = select("State", STATES), agent = select("Agent", [["", "Agent"]]), channel = select("Channel", [["", "Channel"]]);
-  view.tools.append(h("div.search", null, icon("search"), search), h("div.filters", null, state, agent, channel));
-  api.agents().then(({ agents }) => agent.append(...agents.filter((one) => one.role === "agent").map((one) => h("option", { value: one.name }, one.name))), () => null).then(fill);
-  api.channels().then(({ channels }) => {
-    channel.replaceChildren(h("option", { value: "" }, "Channel"), ...[...new Set(channels.map((one) => one.channel))].map((name) => h("option", { value: name }, channelName(name))));
-    fill();
-  }, () => null);
+  const search = h("input", { type: "search", placeholder: "Text, address or id", "aria-label": "Search messages", oninput: () => { clearTimeout(typing); typing = setTimeout(set, 250); } });
+  const select = (/** @type {string} */ label) => h("select", { "aria-label": label, onchange: set }, h("option", { value: "" }, label));
+  /** @param {HTMLSelectElement} field @param {string[][]} choices */
+  const offer = (field, choices) => { field.append(...choices.map(([value, name]) => h("option", { value }, name))); fill(); };
+  const state = select("State"), agent = select("Agent"), channel = select("Channel"), fields = { state, agent, channel, q: search };
+  view.tools.append(h("div.search", icon("search"), search), h("div.filters", state, agent, channel));
+  offer(state, STATES);
+  api.agents().then(({ agents }) => offer(agent, agents.filter((one) => one.role === "agent").map((one) => [one.name, one.name])), () => null);
+  api.channels().then(({ channels }) => offer(channel, [...new Set(channels.map((one) => one.channel))].map((name) => [name, channelName(name)])), () => null);
 
-  /** The filters as they stand in the address. */
-  const keys = () => Object.fromEntries([["state", state.value], ["agent", agent.value], ["channel", channel.value], ["q", search.value.trim()]].filter(([, value]) => value));
+  const keys = () => Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, field.value.trim()]).filter(([, value]) => value));
   function set() {
     const to = link("messages", at?.arg, keys());
     if (to !== location.hash) location.replace(to);
   }
   function fill() {
-    const given = at?.keys ?? new URLSearchParams();
-    for (const [field, key] of /** @type {[HTMLInputElement | HTMLSelectElement, string][]} */ ([[state, "state"], [agent, "agent"], [channel, "channel"], [search, "q"]])) {
-      if (field !== document.activeElement) field.value = given.get(key) ?? "";
-    }
+    for (const [key, field] of Object.entries(fields)) if (field !== document.activeElement) field.value = at?.keys.get(key) ?? "";
   }
 
   /** @param {Summary} row */
   function drawRow(row) {
     const [word, kind] = outcome(row.state);
-    return h("a.row", { href: link("messages", row.id, keys()) },
-      h("div.who", null, h("span", null, inline(row.agent)), icon("arrow"), h("span", null, place(row))), h("div.when", null, clock.ago(row.accepted_at)),
-      h("div.what", null, tag(word, kind), " ", row.files ? [tag(String(row.files), "", "clip"), " "] : null, inline(row.error && row.state === "failed" ? row.error : row.line)));
+    return h("a.row", { href: link("messages", row.id, keys()) }, h("div.who", h("span", inline(row.agent)), icon("arrow"), h("span", place(row))), h("div.when", clock.ago(row.accepted_at)),
+      h("div.what", tag(word, kind), " ", row.files ? [tag(String(row.files), "", "clip"), " "] : null, inline(row.error && row.state === "failed" ? row.error : row.line)));
   }
 
   function draw() {
     patch(list, rows, (row) => row.id, drawRow, filter);
-    const filtered = filter !== "";
-    redraw(note, rows.length || !read ? null : filtered
-      ? empty("search", "Nothing fits", h("p", null, "No message has all of this."), button("Show all", () => { search.value = state.value = agent.value = channel.value = ""; set(); }, { kind: "small" }))
-      : empty("mail", "No message yet", h("p", null, "Agents hand messages in with their token, by MCP, HTTP or the shell."), h("p", null, "Make a token under ", h("a.link", { href: link("agents") }, "Agents"), ", then try it: ", h("code", null, "gatepost send"), ".")));
-    view.note.textContent = rows.length ? `${rows.length.toLocaleString("en")}${next ? " shown" : ""}` : "";
-    choose();
+    redraw(note, rows.length || !read ? null : filter
+      ? empty("search", "Nothing fits", h("p", "No message has all of this."), button("Show all", () => { for (const field of Object.values(fields)) field.value = ""; set(); }, { kind: "small" }))
+      : empty("mail", "No message yet", h("p", "Agents hand messages in with their token, by MCP, HTTP or the shell."), h("p", "Make a token under ", to("agents", "Agents"), ", then try it: ", h("code", "gatepost send"), ".")));
+    view.note.textContent = rows.length ? `${num(rows.length)}${next ? " shown" : ""}` : "";
+    view.listed(rows.map((row) => row.id));
   }
 
-  /** @param {string | null} [before] */
+  /** @param {string} [before] */
   async function more(before) {
     asking.abort();
     const mine = (asking = new AbortController());
     try {
-      const answer = await api.messages({ ...Object.fromEntries(new URLSearchParams(filter)), before: before ?? null, limit: PAGE }, mine.signal);
+      const answer = await api.messages({ ...Object.fromEntries(new URLSearchParams(filter)), before, limit: PAGE }, mine.signal);
       if (signal.aborted) return;
       rows = before ? [...rows, ...answer.messages] : answer.messages;
       next = answer.next;
@@ -85,7 +83,7 @@ export function open({ root, signal, when }) {
       draw();
       look();
     } catch (error) {
-      if (!mine.signal.aborted && !rows.length) redraw(note, empty("alert", /** @type {Error} */ (error).message, h("p", null, /** @type {api.Refused} */ (error).hint ?? "")));
+      if (!mine.signal.aborted && !rows.length) redraw(note, empty("alert", "Messages could not be read", h("p", /** @type {Error} */ (error).message)));
     }
   }
 
@@ -107,24 +105,10 @@ export function open({ root, signal, when }) {
   watcher.observe(end);
   signal.addEventListener("abort", () => { watcher.disconnect(); asking.abort(); card?.end(); });
 
-  function choose() {
-    const id = at?.arg || (wide.matches ? card?.id ?? rows[0]?.id ?? null : null);
-    view.choose(id, !!at?.arg);
-    if (!id) { card?.end(); card = null; redraw(view.shown); return; }
-    if (card?.id === id) return;
-    card?.end();
-    card = messageCard(view.shown, id, (whole) => {
-      const row = rows.find((one) => one.id === whole.id);
-      if (row && row.state !== whole.state) { row.state = whole.state; draw(); }
-    });
-  }
-  wide.addEventListener("change", choose, { signal });
-
   return (to) => {
     at = to;
-    const given = new URLSearchParams(to.keys).toString();
+    const given = to.keys.toString();
     if (given !== filter || !read) {
-      if (given !== filter && !to.arg) { card?.end(); card = null; }
       filter = given;
       fill();
       list.replaceChildren();
@@ -132,7 +116,7 @@ export function open({ root, signal, when }) {
       read = false;
       more();
     }
-    choose();
-    for (const row of /** @type {Iterable<HTMLElement>} */ (list.children)) row.setAttribute("href", link("messages", row.dataset["key"], keys()));
+    view.back.setAttribute("href", link("messages", "", keys()));
+    view.go(to);
   };
 }

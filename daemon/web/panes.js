@@ -1,54 +1,57 @@
 // A list beside what is chosen in it; on a phone, one of the two. Rows are links: they can be opened in another tab, and the way
-// back is the browser's own.
+// back is the browser's own. Where there is room, the first is chosen until somebody chooses.
 
-import { h, icon } from "./dom.js";
-import { wide } from "./hub.js";
+import { h, icon, redraw } from "./dom.js";
+import { link, wide } from "./hub.js";
+
+/** @typedef {import("./hub.js").Route} Route */
 
 /**
- * @param {HTMLElement} root
- * @param {{title: string, back: string, label: string}} names `back` is where the list is
+ * @param {import("./hub.js").Context} context
+ * @param {{screen: string, title: string, show: (id: string | null) => void}} of `show` draws what is chosen into `shown`
  */
-export function panes(root, { title, back, label }) {
-  const note = h("p"), head = h("header", null, h("h1", null, title), note), body = h("div.rows"), tools = h("div.tools");
-  const card = h("article.card"), position = h("span"), shown = h("div.shown");
-  const list = h("aside.list", { "aria-label": label }, head, tools, body);
-  card.append(h("div.back", null, h("a", { href: back }, icon("back"), title), position), shown);
+export function panes({ root, signal }, { screen, title, show }) {
+  const note = h("p"), body = h("div.rows"), tools = h("div.tools"), position = h("span"), shown = h("div.shown"), back = h("a", { href: link(screen) }, icon("back"), title);
+  const list = h("aside.list", { "aria-label": title }, h("header", h("h1", title), note), tools, body);
   root.classList.add("two");
-  root.append(list, card);
+  root.append(list, h("article.card", h("div.back", back, position), shown));
+  /** @type {string | null} */
+  let chosen = null;
+  /** @type {string[]} */
+  let ids = [];
+  let at = /** @type {Route | null} */ (null);
 
   list.addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
-    const rows = [.../** @type {NodeListOf<HTMLElement>} */ (list.querySelectorAll("a.row"))], at = rows.findIndex((row) => row === document.activeElement);
-    const next = rows[at + (event.key === "ArrowDown" ? 1 : -1)];
-    if (at < 0 || !next) return;
+    const rows = [.../** @type {NodeListOf<HTMLElement>} */ (list.querySelectorAll("a.row"))], here = rows.findIndex((row) => row === document.activeElement);
+    const next = rows[here + (event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : NaN)];
+    if (here < 0 || !next) return;
     event.preventDefault();
     next.focus();
   });
 
-  /** @type {string | null} */
-  let chosen = null;
-  const mark = () => {
+  function choose() {
+    if (!at) return;
+    const id = at.arg || (wide.matches ? (chosen !== null && ids.includes(chosen) ? chosen : ids[0] ?? null) : null), changed = id !== chosen;
+    root.dataset["view"] = at.arg ? "card" : "list";
+    chosen = id;
     for (const row of body.querySelectorAll("a.row")) {
-      if (/** @type {HTMLElement} */ (row).dataset["key"] === chosen) row.setAttribute("aria-current", "true");
+      if (/** @type {HTMLElement} */ (row).dataset["key"] === id) row.setAttribute("aria-current", "true");
       else row.removeAttribute("aria-current");
     }
-  };
+    if (!changed) return;
+    redraw(shown);
+    show(id);
+    if (wide.matches || !at.arg) return;
+    scrollTo(0, 0);
+    back.focus({ preventScroll: true });
+  }
+  wide.addEventListener("change", choose, { signal });
   return {
-    list, body, tools, note, shown, position, mark,
-    /** Whether a phone shows the card. @param {string | null} id @param {boolean} asked whether the address names it */
-    choose(id, asked) {
-      const changed = id !== chosen;
-      chosen = id;
-      root.dataset["view"] = asked ? "card" : "list";
-      mark();
-      if (!changed) return;
-      if (asked && !wide.matches) {
-        scrollTo(0, 0);
-        /** @type {HTMLElement | null} */ (card.querySelector(".back a"))?.focus({ preventScroll: true });
-      }
-    },
+    body, tools, note, shown, position, back,
+    chosen: () => chosen,
+    /** Says what the list has. @param {string[]} all */
+    listed(all) { ids = all; choose(); },
+    /** @param {Route} to */
+    go(to) { at = to; choose(); },
   };
 }
-
-/** @param {string} title @param {...import("./dom.js").Kids} rows */
-export const group = (title, ...rows) => h("section", null, h("h2.group", null, title), ...rows);

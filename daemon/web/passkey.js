@@ -1,6 +1,7 @@
 // Passkeys, which the browser keeps. Where none can be had, the page says why and what to do.
 
 import { base64, unbase64 } from "./document.js";
+import { reason } from "./dom.js";
 
 /** Why this browser has none at this address, or null. */
 export function missing() {
@@ -10,13 +11,13 @@ export function missing() {
   return null;
 }
 
-/** What is to be said when the browser gives none. @param {unknown} error */
+/** What is to be said when the browser gives none, or the hub refuses. @param {unknown} error */
 export function unsigned(error) {
   const name = error instanceof Error ? error.name : "";
   if (name === "NotAllowedError") return "The passkey was not used.";
   if (name === "SecurityError") return "This address is not the one that the passkey belongs to.";
   if (name === "InvalidStateError") return "There is a passkey for this hub here already.";
-  return error instanceof Error ? error.message : String(error);
+  return reason(error);
 }
 
 /**

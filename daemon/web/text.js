@@ -54,7 +54,7 @@ export function words(text) {
   const out = [];
   let from = 0;
   for (const { 0: url, index } of text.matchAll(URL)) {
-    out.push(...spelled(text.slice(from, index), ODD, true), h("span.url", null, ...spelled(url, ODD, true)));
+    out.push(...spelled(text.slice(from, index), ODD, true), h("span.url", ...spelled(url, ODD, true)));
     from = index + url.length;
   }
   out.push(...spelled(text.slice(from), ODD, true));
@@ -62,7 +62,7 @@ export function words(text) {
 }
 
 /** A name or a first line, apart from the direction of what is around it. @param {string} text */
-export const inline = (text) => h("bdi", null, ...spelled(text, ODD, false));
+export const inline = (text) => h("bdi", ...spelled(text, ODD, false));
 
 /** An address or an id. @param {string} text */
 export const machine = (text) => h("code", { dir: "ltr" }, ...spelled(text, NOT_ASCII, false));
@@ -70,8 +70,10 @@ export const machine = (text) => h("code", { dir: "ltr" }, ...spelled(text, NOT_
 /** Hex in groups of four. @param {string} hex @param {number} [most] in characters */
 export const grouped = (hex, most = hex.length) => (hex.slice(0, most).match(/.{1,4}/g) ?? []).join(" ");
 
+/** @param {number} value */
+export const num = (value) => value.toLocaleString("en");
 /** @param {number} count @param {string} one @param {string} [several] */
-export const count = (count, one, several = one + "s") => `${count.toLocaleString("en")} ${count === 1 ? one : several}`;
+export const count = (count, one, several = one + "s") => `${num(count)} ${count === 1 ? one : several}`;
 
 /** @param {number} bytes */
 export function size(bytes) {
@@ -94,8 +96,11 @@ export function parted(target) {
 /** Where something goes: the address book's name, or else the address. @param {{to: string, known_as?: string | null, targets?: number}} of */
 export function place({ to, known_as, targets = 1 }) {
   const more = targets > 1 ? ` and ${targets - 1} more` : "";
-  return h("span.place", null, known_as ? inline(known_as) : machine(parted(to).address || to), more);
+  return h("span.place", known_as ? inline(known_as) : machine(parted(to).address || to), more);
 }
 
 /** Which channel goes with a target, in a word. @param {string} target */
 export const channelOf = (target) => channelName(parted(target).channel);
+
+/** `ESP32-C3`. @param {string} board */
+export const boardName = (board) => board.toUpperCase().replace("ESP32", "ESP32-");

@@ -303,8 +303,6 @@
  * @property {string} who
  */
 
-/** `GET /v1/local` @typedef {{seq: number, address: string, at: Time, text: string, thread?: string | null}} Arrived */
-
 /**
  * `GET /v1/people`: `{ok, people, requests}`
  * @typedef {object} AccessRequest
@@ -517,5 +515,60 @@
 
 /** @typedef {{section: string, doc: string, keys: SettingsKey[]}} SettingsSection */
 /** @typedef {{key: string, value: string, origin: "file" | "default" | "environment", line: number | null, doc: string}} SettingsKey */
+
+// ---- the calls -------------------------------------------------------------------------------------------------------
+
+/**
+ * What api.js makes of its table. Every answer has `ok` beside what stands here.
+ * @typedef {object} Calls
+ * @property {() => Promise<Login>} login
+ * @property {(credential: Credential) => Promise<Login>} signIn
+ * @property {() => Promise<unknown>} signOut
+ * @property {() => Promise<{logins: OpenLogin[]}>} logins
+ * @property {(login: string) => Promise<unknown>} endLogin
+ * @property {() => Promise<{passkeys: Passkey[]}>} passkeys
+ * @property {(purpose: {for: "login" | "add"}) => Promise<Challenge>} challenge
+ * @property {(passkey: NewPasskey) => Promise<{passkey: Passkey}>} addPasskey
+ * @property {(passkey: string) => Promise<unknown>} removePasskey
+ * @property {() => Promise<Approvals>} approvals
+ * @property {(request: string) => Promise<Approval>} approval
+ * @property {(request: string) => Promise<DecisionChallenge>} decisionChallenge
+ * @property {(request: string, decision: Decision) => Promise<Decided>} decide
+ * @property {(filter: {state?: string, agent?: string, channel?: string, q?: string, before?: string | undefined, limit?: number}, signal?: AbortSignal) => Promise<Messages>} messages
+ * @property {(id: string) => Promise<Whole>} message
+ * @property {(call: {channel: string, accountId: string, to: string, message: string}) => Promise<{id: string, state: State}>} send
+ * @property {(id: string) => Promise<unknown>} cancelMessage
+ * @property {(id: string, how?: {mayDuplicate: boolean}) => Promise<unknown>} retryMessage
+ * @property {(id: string, settlement: {arrived: boolean, part?: number, reason: string}) => Promise<unknown>} settleMessage
+ * @property {(which: {id: string}) => Promise<unknown>} purgeMessage
+ * @property {(filter: {agent?: string, limit?: number}) => Promise<{sessions: Session[]}>} sessions
+ * @property {(of: {agent: string, session: string, limit?: number}) => Promise<{lines: SessionLine[]}>} transcript
+ * @property {(report: {agent: string, session: string, channel: "local", peer: string, sender: string, text: string}) => Promise<unknown>} sayToAgent
+ * @property {() => Promise<{requests: AccessRequest[]}>} people
+ * @property {(code: string, answer: {allow: boolean}) => Promise<unknown>} answerAccess
+ * @property {(filter: {agent?: string, state?: string, limit?: number}) => Promise<{turns: TurnRow[]}>} turns
+ * @property {(turn: string) => Promise<ShownTurn>} turn
+ * @property {(turn: string, what: "retry" | "drop") => Promise<unknown>} operateTurn
+ * @property {() => Promise<{agents: AgentView[]}>} agents
+ * @property {(token: {name: string, role: string}) => Promise<Added>} addToken
+ * @property {(name: string) => Promise<unknown>} revokeToken
+ * @property {(agent: string, target: {to: string, message?: string, origin?: string}) => Promise<DryRun>} tryTarget
+ * @property {(agent: string, time: {seconds: number}) => Promise<{muted_until: Time | null}>} mute
+ * @property {(how?: {fresh: boolean | undefined}) => Promise<{channels: Ready[]}>} channels
+ * @property {() => Promise<{guides: {channel: string, account: string}[]}>} guides
+ * @property {(channel: string) => Promise<ChannelGuide>} guide
+ * @property {() => Promise<{companions: Companion[], broker: {connected: boolean, reason: string | null}}>} companions
+ * @property {(which: string, name: {name: string}) => Promise<unknown>} renameCompanion
+ * @property {(which: string) => Promise<{withdrawn: number, left: number, quorum: number}>} revokeCompanion
+ * @property {(signal: AbortSignal) => Promise<Offered>} pair waits up to a minute for a device
+ * @property {(code: string, compared: {same: boolean, name?: string}) => Promise<{companion: {name: string}}>} answerPairing
+ * @property {() => Promise<Updates>} updates
+ * @property {(order: {version: string, board?: string, to?: string[]}) => Promise<{boards: string[]}>} rollOut
+ * @property {(order: {version: string}) => Promise<{hub: HubUpdate}>} rollOutHub
+ * @property {(what: "pause" | "resume") => Promise<unknown>} restRollOuts
+ * @property {(filter: {after?: number, before?: number, event?: string, actor?: string, message?: string, limit?: number}) => Promise<Audit>} audit
+ * @property {() => Promise<Figures>} figures
+ * @property {() => Promise<Settings>} settings
+ */
 
 export {};
