@@ -16,7 +16,7 @@ const PAGE = 60;
 /** @type {import("./hub.js").Screen} */
 export function open({ root, signal, when }) {
   const noun = h("select", { "aria-label": "What", onchange: () => first() }, NOUNS.map(([value, name]) => h("option", { value }, name)));
-  const actor = h("input", { type: "search", placeholder: "By, such as companion:shelf", "aria-label": "By whom", spellcheck: "false", onchange: () => first() });
+  const actor = h("input", { type: "search", placeholder: "By whom", "aria-label": "By whom", spellcheck: "false", onchange: () => first() });
   const body = h("tbody"), note = h("div"), verdict = h("div", { role: "status" });
   const more = button("Older ones", () => older(), { kind: "small" }), check = button("Check all of it", () => verify(), { icon: "chain", kind: "go" });
   page(root, "Audit", "What happened, in a chain that shows if a row was changed or taken out", [h("a.btn", { href: AUDIT_EXPORT, download: true }, "Export"), check], verdict,

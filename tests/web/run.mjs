@@ -1,0 +1,42 @@
+// The page's tests: `node tests/web/run.mjs [--update-pictures] [FILTER]`. Two at once; ends with what failed, and a status to match.
+
+import { readdirSync } from "node:fs";
+import { launch } from "./browser.mjs";
+
+const [update, filter] = [process.argv.includes("--update-pictures"), process.argv.slice(2).find((word) => !word.startsWith("--"))];
+process.env.UPDATE_PICTURES = update ? "1" : "";
+const AT_ONCE = 2, TOO_LONG = 45_000;
+
+const tests = [];
+for (const file of readdirSync(new URL("flows/", import.meta.url)).filter((name) => name.endsWith(".mjs")).sort()) {
+  const { default: flows } = await import(`./flows/${file}`);
+  for (const [name, run] of Object.entries(flows)) tests.push({ name: `${file.replace(".mjs", "")}: ${name}`, run });
+}
+const chosen = tests.filter(({ name }) => !filter || name.includes(filter));
+if (!chosen.length) {
+  console.log(`no test has ${JSON.stringify(filter)} in its name; there are:\n${tests.map(({ name }) => `  ${name}`).join("\n")}`);
+  process.exit(2);
+}
+
+const began = Date.now(), failed = [], { browser, close } = await launch(), queue = [...chosen];
+async function worker() {
+  for (let test; (test = queue.shift()); ) {
+    const start = Date.now();
+    let timer;
+    try {
+      await Promise.race([test.run(browser), new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`it takes over ${TOO_LONG / 1000} s`)), TOO_LONG)))]);
+      console.log(`ok      ${test.name} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
+    } catch (error) {
+      failed.push({ name: test.name, error });
+      console.log(`FAILED  ${test.name}`);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+}
+await Promise.all(Array.from({ length: AT_ONCE }, worker));
+await close();
+
+for (const { name, error } of failed) console.log(`\n--- ${name}\n${error.stack ?? error}`);
+console.log(`\n${chosen.length - failed.length} of ${chosen.length} passed in ${((Date.now() - began) / 1000).toFixed(0)} s`);
+process.exit(failed.length ? 1 : 0);
