@@ -54,7 +54,7 @@ export const icon = (name, more = "") => svg("svg", { class: `i ${more}`.trim(),
 
 /** @param {string} label @param {(event: Event) => unknown} onclick @param {Props & {kind?: string, icon?: string}} [more] */
 export function button(label, onclick, { kind = "", icon: pictogram, ...props } = {}) {
-  return h(`button.btn${kind ? "." + kind.replaceAll(" ", ".") : ""}`, { type: "button", onclick, ...props }, pictogram ? icon(pictogram) : null, label);
+  return h(/** @type {"button.btn"} */ (`button.btn${kind ? "." + kind.replaceAll(" ", ".") : ""}`), { type: "button", onclick, ...props }, pictogram ? icon(pictogram) : null, label);
 }
 
 /** @param {string} label @param {string} [kind] `sent`, `no`, `wait` @param {string} [pictogram] */
@@ -167,12 +167,12 @@ export const act = (label, call, done, then, more) => button(label, () => tried(
  * @returns {Promise<boolean>}
  */
 export function ask({ title, text, yes, typed, kind = "stop", field }) {
-  const word = typed && /** @type {HTMLInputElement} */ (h("input", { autocomplete: "off", spellcheck: "false", id: "typed", oninput: () => (go.disabled = word ? word.value !== typed : false) }));
-  const go = /** @type {HTMLButtonElement} */ (button(yes, () => dialog.close("yes"), { kind }));
-  go.disabled = !!typed;
-  const dialog = /** @type {HTMLDialogElement} */ (h("dialog", { "aria-labelledby": "asks" }, h("h2", { id: "asks" }, title), h("div.body", text, field ?? null,
-    word ? h("label.field", h("span", "Type ", h("code", typed), " to go on"), word) : null),
-  h("footer", button("Leave it", () => dialog.close()), go)));
+  const word = h("input", { autocomplete: "off", spellcheck: "false", id: "typed", oninput: () => { go.disabled = word.value !== typed; } });
+  const go = button(yes, () => dialog.close("yes"), { kind, disabled: !!typed });
+  /** @type {HTMLDialogElement} */
+  const dialog = h("dialog", { "aria-labelledby": "asks" }, h("h2", { id: "asks" }, title), h("div.body", text, field ?? null,
+    typed ? h("label.field", h("span", "Type ", h("code", typed), " to go on"), word) : null),
+  h("footer", button("Leave it", () => dialog.close()), go));
   document.body.append(dialog);
   dialog.showModal();
   return new Promise((answer) => dialog.addEventListener("close", () => {

@@ -2,7 +2,7 @@
 
 import { api, Refused } from "./api.js";
 import * as clock from "./clock.js";
-import { ask, button, empty, facts, h, icon, reason, redraw, tag, tried } from "./dom.js";
+import { act, ask, button, empty, facts, h, icon, reason, redraw, tag, tried } from "./dom.js";
 import { link } from "./hub.js";
 import { eventWords, outcome, partOutcome } from "./state.js";
 import { fileBox, head, stand } from "./sheet.js";
@@ -48,26 +48,26 @@ export function messageCard(root, id, changed) {
 
   /** @param {Whole} whole */
   function actions(whole) {
-    const { state } = whole, again = () => load();
-    /** @param {string} label @param {() => Promise<unknown>} work @param {string} [kind] */
-    const act = (label, work, kind = "") => button(label, () => work().then(again), { kind, "data-key": label });
+    const { state } = whole;
+    const stop = { kind: "stop" }, after = (/** @type {string} */ title, /** @type {string} */ text, /** @type {string} */ yes, /** @type {() => Promise<unknown>} */ call, /** @type {string} */ done, /** @type {string} */ typed = "") =>
+      async () => { if (await ask({ title, text: h("p", text), yes, typed })) await tried(call(), done); load(); };
     const buttons = [
       state === "held" && whole.request ? h("a.btn.go", { href: link("waiting", whole.request) }, icon("hand"), "Look at the card") : null,
-      ["accepted", "held", "ready"].includes(state) ? act("Take it back", async () => (await ask({ title: "Take this message back?", text: h("p", "It is not sent, and its agent is told."), yes: "Take it back" })) && tried(api.cancelMessage(id), "Taken back"), "stop") : null,
-      state === "failed" ? act("Send again", () => tried(api.retryMessage(id), "It is sent again"), "go") : null,
-      state === "unknown" ? act("It arrived", () => settle(true)) : null,
-      state === "unknown" ? act("It did not arrive", () => settle(false)) : null,
-      state === "unknown" ? act("Send again, perhaps twice", async () => (await ask({ title: "Send it again?", text: h("p", "Nobody knows whether it arrived. If it did, it arrives a second time. Ask the other side first if you can."), yes: "Send it again", typed: "twice" })) && tried(api.retryMessage(id, { mayDuplicate: true }), "It is sent again"), "stop") : null,
-      OVER.includes(state) ? act("Remove", async () => (await ask({ title: "Remove this message?", text: h("p", "Its text and its receipt are deleted. The audit keeps that it was there."), yes: "Remove it" })) && tried(api.purgeMessage({ id }), "Removed"), "stop") : null,
+      ["accepted", "held", "ready"].includes(state) ? button("Take it back", after("Take this message back?", "It is not sent, and its agent is told.", "Take it back", () => api.cancelMessage(id), "Taken back"), stop) : null,
+      state === "failed" ? act("Send again", () => api.retryMessage(id), "It is sent again", load, { kind: "go" }) : null,
+      state === "unknown" ? [button("It arrived", () => settle(true)), button("It did not arrive", () => settle(false)),
+        button("Send again, perhaps twice", after("Send it again?", "Nobody knows whether it arrived. If it did, it arrives a second time. Ask the other side first if you can.", "Send it again", () => api.retryMessage(id, { mayDuplicate: true }), "It is sent again", "twice"), stop)] : null,
+      OVER.includes(state) ? button("Remove", after("Remove this message?", "Its text and its receipt are deleted. The audit keeps that it was there.", "Remove it", () => api.purgeMessage({ id }), "Removed"), stop) : null,
     ].filter(Boolean);
     return buttons.length ? h("div.acts", buttons) : null;
   }
 
   /** @param {boolean} arrived */
   async function settle(arrived) {
-    const reason = /** @type {HTMLInputElement} */ (h("input", { id: "reason", maxlength: 500, placeholder: arrived ? "Ann has seen it" : "Ann has not got it" }));
-    const yes = await ask({ title: arrived ? "It arrived?" : "It did not arrive?", text: h("p", arrived ? "It is not sent again; what comes behind it follows." : "It is sent again, and what comes behind it follows."), yes: "Say so", kind: "go", field: h("label.field", { for: "reason" }, "How do you know? It stays in the audit.", reason) });
-    return yes && tried(api.settleMessage(id, { arrived, reason: reason.value.trim() || "the operator says so" }), "Noted");
+    const field = h("input", { id: "reason", maxlength: 500, placeholder: arrived ? "Ann has seen it" : "Ann has not got it" });
+    const yes = await ask({ title: arrived ? "It arrived?" : "It did not arrive?", text: h("p", arrived ? "It is not sent again; what comes behind it follows." : "It is sent again, and what comes behind it follows."), yes: "Say so", kind: "go", field: h("label.field", { for: "reason" }, "How do you know? It stays in the audit.", field) });
+    if (yes) await tried(api.settleMessage(id, { arrived, reason: field.value.trim() || "the operator says so" }), "Noted");
+    load();
   }
 }
 
