@@ -75,7 +75,7 @@ export function approvalCard(root, request) {
       const about = approval.parts[at], several = document.parts.length > 1;
       return [
         at ? h("div.cut", `here ${platform} gets another message`) : null,
-        several || about?.limit ? h("div.part-head", h("h3", several ? `Part ${at + 1} of ${document.parts.length}` : ""), about?.limit ? h("span", `${num(about.units)} of ${count(about.limit, about.unit.replace(/s$/, ""))}`) : null) : null,
+        several || about?.limit ? h("div.part-head", several ? h("h3", `Part ${at + 1} of ${document.parts.length}`) : h("i"), about?.limit ? h("span", `${num(about.units)} of ${count(about.limit, about.unit.replace(/s$/, ""))}`) : null) : null,
         shows && about ? h("div.words.looks", about.looks.map(({ text, style }) => h("span" + style.map((name) => ".as-" + name).join(""), ...words(text)))) : h("div.words", ...words(part.text)),
       ];
     });

@@ -175,6 +175,8 @@ export function ask({ title, text, yes, typed, kind = "stop", field }) {
   h("footer", button("Leave it", () => dialog.close()), go));
   document.body.append(dialog);
   dialog.showModal();
+  // Whoever goes elsewhere has not said yes.
+  addEventListener("hashchange", () => dialog.close(), { once: true });
   return new Promise((answer) => dialog.addEventListener("close", () => {
     dialog.remove();
     answer(dialog.returnValue === "yes");

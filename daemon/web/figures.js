@@ -50,7 +50,7 @@ export function open({ root, signal, when, often }) {
 }
 
 /** @param {string} title @param {number} number @param {string} unit @param {[string, string | number][]} more */
-const sum = (title, number, unit, more) => h("section.tile", h("h3", title), h("div.big", num(number), " ", h("small", unit)), facts(more));
+const sum = (title, number, unit, more) => h("section.tile", h("h2.small", title), h("div.big", num(number), " ", h("small", unit)), facts(more));
 
 /** @param {ReturnType<typeof halfHours>} folded */
 const scale = (folded) => h("div.scale", { "aria-hidden": "true" }, [0, 0.25, 0.5, 0.75].map((share) => h("span", clock.clock(folded[Math.floor(share * folded.length)]?.at ?? "").replace("yesterday ", ""))), h("span", "now"));

@@ -18,7 +18,7 @@ function spans(text) {
 export function render(markdown) {
   const lines = markdown.split("\n"), out = /** @type {HTMLElement[]} */ ([]);
   for (let at = 0; at < lines.length; ) {
-    const line = lines[at] ?? "", fence = /^(\s*)```/.exec(line), heading = /^(#+) (.*)/.exec(line), item = /^(\s*)(?:[-*]|\d+\.) +(.*)/.exec(line);
+    const line = lines[at] ?? "", fence = /^(\s*)\x60{3}/.exec(line), heading = /^(#+) (.*)/.exec(line), item = /^(\s*)(?:[-*]|\d+\.) +(.*)/.exec(line);
     if (fence) {
       const end = lines.findIndex((other, place) => place > at && other.trim() === "```"), last = end < 0 ? lines.length : end;
       out.push(copyable(lines.slice(at + 1, last).map((text) => text.slice(fence[1]?.length ?? 0)).join("\n")));
@@ -42,7 +42,7 @@ export function render(markdown) {
     } else if (line.trim() === "") at += 1;
     else {
       const from = at;
-      while (at < lines.length && (lines[at] ?? "").trim() !== "" && !/^\s*```|^#|^\s*(?:[-*]|\d+\.) /.test(at === from ? "" : lines[at] ?? "")) at += 1;
+      while (at < lines.length && (lines[at] ?? "").trim() !== "" && !/^\s*\x60{3}|^#|^\s*(?:[-*]|\d+\.) /.test(at === from ? "" : lines[at] ?? "")) at += 1;
       out.push(h("p", spans(lines.slice(from, at).map((text) => text.trim()).join(" "))));
     }
   }

@@ -91,7 +91,7 @@ function text(whole) {
     whole.parts.map((part, at) => {
       const state = h("span", partOutcome(part.state), part.platform_id ? [", there ", machine(part.platform_id)] : null);
       return [at ? h("div.cut", "and then") : null,
-        several || part.platform_id || part.error ? h("div.part-head", h("h3", several ? `Part ${at + 1} of ${whole.parts.length}` : ""), state) : null,
+        several || part.platform_id || part.error ? h("div.part-head", several ? h("h3", `Part ${at + 1} of ${whole.parts.length}`) : h("i"), state) : null,
         whole.written !== null && !several ? null : h("div.words", words(part.text ?? whole.message)),
         part.error && part.error !== whole.error ? h("p.wrong", words(part.error)) : null];
     }));

@@ -12,7 +12,7 @@ export const face = (name) => h("span.face", { "aria-hidden": "true" }, (name[0]
  * The head of a card.
  * @param {{agent: string, does: import("./dom.js").Kids, title: import("./dom.js").Kids, about?: import("./dom.js").Kids, side?: import("./dom.js").Kids, why?: import("./dom.js").Kids}} of
  */
-export const head = ({ agent, does, title, about, side, why }) => h("header.asks", h("div", h("div.line", face(agent), h("b", inline(agent)), does), h("h2.target", title), about), side, why);
+export const head = ({ agent, does, title, about, side, why }) => h("header.asks", h("div", h("div.line", face(agent), h("b", inline(agent)), does), h("h1.target", title), about), side, why);
 
 /** What is so with it, and since when. @param {HTMLElement} state @param {string} at */
 export const stand = (state, at) => h("div.stand", state, h("small", clock.ago(at)));

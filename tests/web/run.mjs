@@ -5,7 +5,7 @@ import { launch } from "./browser.mjs";
 
 const [update, filter] = [process.argv.includes("--update-pictures"), process.argv.slice(2).find((word) => !word.startsWith("--"))];
 process.env.UPDATE_PICTURES = update ? "1" : "";
-const AT_ONCE = 2, TOO_LONG = 45_000;
+const AT_ONCE = 2, TOO_LONG = 90_000;
 
 const tests = [];
 for (const file of readdirSync(new URL("flows/", import.meta.url)).filter((name) => name.endsWith(".mjs")).sort()) {

@@ -47,7 +47,7 @@ export default {
 
   "what the hub leaves out of a file are comments": async () => {
     for (const { name, text } of sent.filter(({ name }) => name.endsWith(".js"))) {
-      const open = served(name, text).split("\n").find((line) => line.replace(/"`"|\[\^?`\]/g, "").split("`").length % 2 === 0);
+      const open = served(name, text).split("\n").find((line) => line.replace(/"`+"|\[\^?`\]/g, "").split("`").length % 2 === 0);
       expect(!open, `${name} has a text over several lines: ${open}`);
       const short = served(name, text);
       expect(!/\/\*/.test(short.replace(/"[^"\n]*"|\/(?:[^/\n\\]|\\.)+\/[gu]*/g, "")), `${name} has another kind of comment`);

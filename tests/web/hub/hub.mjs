@@ -75,7 +75,7 @@ export class Hub {
   /** Another message is held. */
   hold(given) {
     const text = given.text, made = structuredClone(this.world.approvals.find((one) => one.kind === "message"));
-    Object.assign(made, given, { request: hash(text).slice(0, 32), message: "m" + hash(text).slice(0, 32), line: text, files: 0, asked_at: iso(this.now()), deadline: iso(this.now() + 600_000), state: "held", decided_at: null, by: [] });
+    Object.assign(made, given, { request: hash(text).slice(0, 32), message: "m" + hash(text).slice(0, 32), line: text, full: text, files: 0, asked_at: iso(this.now()), deadline: iso(this.now() + 600_000), state: "held", decided_at: null, by: [] });
     this.write(made, { text, ...given });
     this.world.approvals.push(made);
     this.world.messages.unshift(Object.assign(ofApproval(made), { message: text, parts: [{ state: "planned", text }] }));

@@ -55,7 +55,7 @@ function approval(world, given) {
     document: Buffer.from(bytes).toString("base64url"), audit_row: 18_204, why: given.why ?? "It leaves its conversation.", origin_name: given.origin_name ?? null,
     toml: given.toml ?? `[agents.${agent}]\nallow = ["${to}"]`,
     parts: parts.map((text) => ({ units: text.length, limit: kind === "question" ? 0 : given.limit ?? 4096, unit: "characters", looks: looks(text) })),
-    files_kept: true, quorum: given.quorum ?? 1,
+    full: parts.join("\n\n"), files_kept: true, quorum: given.quorum ?? 1,
     companions: [
       { name: "shelf", online: true, has_text: true, approved: false, unable_because: null, seen_at: iso(NOON) },
       { name: "hall", online: false, has_text: false, approved: false, unable_because: null, seen_at: iso(NOON - 150 * MIN) },
@@ -117,11 +117,11 @@ export function world({ many = 36 } = {}) {
 
 /** The message that a card is about. */
 export function ofApproval(one) {
-  const text = one.parts.map((_, at) => at).length > 1 ? `${BUILD}\n\n${BENCH}` : one.line, state = one.state;
+  const text = one.full, state = one.state;
   return {
     id: one.message, state, agent: one.agent, to: one.to, known_as: one.known_as, account: "home", accepted_at: iso(Date.parse(one.asked_at) - 900), line: one.line, files: one.files, action: "send", origin: null,
     reply_to: null, silent: false, message: text, written: one.files ? "hi, can we move thursday to next week? tue or wed morning. referral attached" : null, due_at: null, ended_at: one.decided_at, deadline: one.deadline, attempts: 0, sent: state === "sent" ? "1 of 1" : "0 of 1", request: one.request,
-    reason: state === "held" ? one.why : null, error: WHY[state] ?? null, parts: one.parts.map((_, at) => ({ state: state === "sent" ? "confirmed" : "planned", text: one.parts.length > 1 ? [BUILD, BENCH][at] : one.line })),
+    reason: state === "held" ? one.why : null, error: WHY[state] ?? null, parts: one.parts.map((_, at) => ({ state: state === "sent" ? "confirmed" : "planned", text: one.parts.length > 1 ? [BUILD, BENCH][at] : text })),
     ...(one.files ? { attachments: [{ name: "referral-hale.pdf", kind: "application/pdf", size: 184_320, sha256: hash("referral-hale.pdf") }] } : {}),
   };
 }
