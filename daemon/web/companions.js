@@ -22,7 +22,7 @@ export function open({ root, signal, when, often }) {
     const [{ companions, broker }, { releases }] = await Promise.all([api.companions(), api.updates()]);
     if (signal.aborted) return;
     note.hidden = broker.connected;
-    note.textContent = broker.connected ? "" : `The hub does not reach its broker, so no companion can be asked. ${broker.reason ?? ""}`;
+    redraw(note, "The hub does not reach its broker, so no companion can be asked. ", broker.reason);
     const here = companions.filter((one) => !one.revoked_at), gone = companions.filter((one) => one.revoked_at);
     redraw(grid, here.length ? here.map((one) => drawCompanion(one, releases)) : [nobody()], passkeyTile(), gone.length ? h("details.wide.gone", { "data-key": "gone" }, h("summary", icon("chev", "chev"), `${count(gone.length, "companion")} revoked`),
       h("ul.plain", gone.map((one) => h("li", h("b", inline(one.name)), h("span.quiet", "revoked ", clock.ago(one.revoked_at ?? "")))))) : null);

@@ -1,4 +1,7 @@
-// Makes and redraws elements. There is no way from a string to markup: text becomes text nodes, and Trusted Types refuse the rest.
+// Makes and redraws elements. There is no way from a string to markup: text becomes text nodes, with what is not seen spelled out, and
+// Trusted Types refuse the rest.
+
+import { spelled } from "./escape.js";
 
 /** @typedef {Node | string | number | null | undefined | false} Kid */
 /** @typedef {Kid | Kids[]} Kids */
@@ -22,7 +25,7 @@ function dress(node, props) {
 
 /** @param {Kids[]} kids @returns {(Node | string)[]} */
 function nodes(kids) {
-  return /** @type {any[]} */ (kids).flat(Infinity).flatMap((kid) => (kid === null || kid === undefined || kid === false ? [] : [kid instanceof Node ? kid : String(kid)]));
+  return /** @type {any[]} */ (kids).flat(Infinity).flatMap((kid) => (kid === null || kid === undefined || kid === false ? [] : kid instanceof Node ? [kid] : spelled(String(kid))));
 }
 
 /**

@@ -24,8 +24,8 @@ export function render(markdown) {
       out.push(copyable(lines.slice(at + 1, last).map((text) => text.slice(fence[1]?.length ?? 0)).join("\n")));
       at = last + 1;
     } else if (heading) {
-      // The page has its own h1 and h2.
-      if (heading[1] !== "#") out.push(h("h3", spans(heading[2] ?? "")));
+      // The page has its own h1.
+      if (heading[1] !== "#") out.push(h("h2", spans(heading[2] ?? "")));
       at += 1;
     } else if (item) {
       const list = h(/\d/.test(line.trim()[0] ?? "") ? "ol" : "ul"), indent = item[1]?.length ?? 0, own = [];

@@ -3,7 +3,7 @@
 import { api } from "./api.js";
 
 /** @typedef {import("./api.js").Refused} Refused */
-import { button, h, icon, reason } from "./dom.js";
+import { button, h, icon, reason, redraw } from "./dom.js";
 import { unbase64 } from "./document.js";
 import { missing, sign, unsigned } from "./passkey.js";
 
@@ -12,7 +12,7 @@ export function open(why, then) {
   document.title = "Sign in · Gatepost";
   const wrong = h("p.wrong", { role: "alert", hidden: !why });
   /** @param {string} text */
-  const refuse = (text) => { wrong.textContent = text; wrong.hidden = false; };
+  const refuse = (text) => { redraw(wrong, text); wrong.hidden = false; };
   if (why) refuse(why.status === 401 ? "That link was used already, or is older than two minutes. Make a new one." : reason(why));
 
   const token = h("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true, "aria-describedby": "where" });

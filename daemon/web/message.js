@@ -86,7 +86,7 @@ function heading(whole) {
 function text(whole) {
   const several = whole.parts.length > 1, platform = channelOf(whole.to);
   return h("section", { "aria-label": "The text" },
-    whole.written !== null ? h("div.beside", h("div", h("h3", "What the agent wrote"), h("div.words", words(whole.written))), h("div", h("h3", "What the hooks made of it"), h("div.words", words(whole.message)))) : null,
+    whole.written !== null ? h("div.beside", h("div", h("h2.small", "What the agent wrote"), h("div.words", words(whole.written))), h("div", h("h2.small", "What the hooks made of it"), h("div.words", words(whole.message)))) : null,
     whole.written !== null && !several ? null : h("h2.text-title", several ? `What ${platform} gets` : "The text"),
     whole.parts.map((part, at) => {
       const state = h("span", partOutcome(part.state), part.platform_id ? [", there ", machine(part.platform_id)] : null);

@@ -54,7 +54,7 @@ export function open({ root, signal, when, often }) {
   function releases({ releases: all, root: trust }) {
     if (!all.length) return h("section.tile.wide", empty("up", "No release yet", h("p", trust === null ? "This hub has no root, so it takes no release. Set the root’s file, and restart it:" : "A release is a signed file. Add it on the hub’s machine:"), copyable(trust === null ? '[updates]\nroot = "root.1"' : "gatepost ota add esp32c3-0.3.0.gpu")));
     return h("section.tile.wide", h("header", h("h2", "Releases")), h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Releases" }, h("table",
-      h("thead", h("tr", ["Board", "Version", "Size", "Added", "Good until", ""].map((name) => h("th", { scope: "col" }, name)))),
+      h("thead", h("tr", ["Board", "Version", "Size", "Added", "Good until", "Roll-out"].map((name) => h("th", { scope: "col" }, name)))),
       h("tbody", all.map((one) => h("tr", h("th", { scope: "row" }, boardName(one.board)), h("td", one.version), h("td", size(one.size)), h("td", clock.ago(one.added_at)), h("td", clock.at(one.expires_at)),
         h("td.end-cell", one.problem ? tag(one.problem, "no") : one.rolled_out ? tag("rolled out", "sent") : one.newest ? button("Roll out", () => rollOut(one), { kind: "small", "aria-label": `Roll out ${one.version} for ${boardName(one.board)}` }) : null)))))));
   }

@@ -21,7 +21,7 @@ export async function launch() {
 }
 
 /** Opens a hub, and a page that is signed in to it. What it did wrong stands in `faults`. */
-export async function visit(browser, { hub: options = {}, width = 1360, height = width < 500 ? 844 : 900, scheme = "light", hash = "#/waiting", signIn = true, expects = [] } = {}) {
+export async function visit(browser, { hub: options = {}, width = 1360, height = width < 500 ? 844 : 900, scheme = "light", hash = "#/waiting", signIn = true, expects = [], before = null } = {}) {
   const hub = await new Hub(options).listen();
   const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, timezoneId: "UTC", locale: "en-GB", hasTouch: width < 500 });
   const faults = [];
@@ -33,6 +33,7 @@ export async function visit(browser, { hub: options = {}, width = 1360, height =
   };
   context.on("page", watch);
   await context.addInitScript(() => document.addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`)));
+  if (before) await context.addInitScript(before);
   const page = await context.newPage();
   if (options.frozen) await page.clock.setFixedTime(NOON);
   if (signIn) {

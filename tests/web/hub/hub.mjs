@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { answer } from "./routes.mjs";
-import { NOON, hash, iso, ofApproval, world } from "./world.mjs";
+import { NOON, approval, hash, iso, ofApproval, world } from "./world.mjs";
 
 const WEB = new URL("../../../daemon/web/", import.meta.url);
 export const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'";
@@ -74,17 +74,13 @@ export class Hub {
 
   /** Another message is held. */
   hold(given) {
-    const text = given.text, made = structuredClone(this.world.approvals.find((one) => one.kind === "message"));
-    Object.assign(made, given, { request: hash(text).slice(0, 32), message: "m" + hash(text).slice(0, 32), line: text, full: text, files: 0, asked_at: iso(this.now()), deadline: iso(this.now() + 600_000), state: "held", decided_at: null, by: [] });
-    this.write(made, { text, ...given });
-    this.world.approvals.push(made);
-    this.world.messages.unshift(Object.assign(ofApproval(made), { message: text, parts: [{ state: "planned", text }] }));
+    const made = approval(this.world, { agent: "engineer", to: "slack:channel:C0123ABC", name: "release-room", account: "work", ...given });
+    Object.assign(made, { asked_at: iso(this.now()), deadline: iso(this.now() + 600_000) });
+    this.world.messages.unshift(ofApproval(made));
     this.emit("message.accepted", made.message);
     this.emit("message.held", made.message);
     return made;
   }
-
-  write() {}
 
   /** A person decides on a companion. */
   decide(request, verdict, by = "companion:shelf") {

@@ -38,8 +38,8 @@ I would like to move Thursday’s appointment to next week, if possible to Tuesd
 Kind regards
 Ann Hale`;
 
-/** What a card is made of. */
-function approval(world, given) {
+/** Holds a message, or a question: a card. */
+export function approval(world, given) {
   const { agent, to, name = null, text, parts = [text], files = [], minutes = Math.max(10, given.left ?? 0), left = minutes, origin = null, kind = "message" } = given;
   const request = hash(`request ${agent} ${text}`).slice(0, 32);
   const [channel, address] = kind === "question" ? ["", ""] : [to.slice(0, to.indexOf(":")), to.slice(to.indexOf(":") + 1)];
