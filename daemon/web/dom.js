@@ -171,11 +171,11 @@ export const act = (label, call, done, then, more) => button(label, () => tried(
  */
 export function ask({ title, text, yes, typed, kind = "stop", field }) {
   const word = h("input", { autocomplete: "off", spellcheck: "false", id: "typed", oninput: () => { go.disabled = word.value !== typed; } });
-  const go = button(yes, () => dialog.close("yes"), { kind, disabled: !!typed });
+  const go = button(yes, () => null, { kind, type: "submit", disabled: !!typed });
   /** @type {HTMLDialogElement} */
-  const dialog = h("dialog", { "aria-labelledby": "asks" }, h("h2", { id: "asks" }, title), h("div.body", text, field ?? null,
+  const dialog = h("dialog", { "aria-labelledby": "asks" }, h("form", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); dialog.close("yes"); } }, h("h2", { id: "asks" }, title), h("div.body", text, field ?? null,
     typed ? h("label.field", h("span", "Type ", h("code", typed), " to go on"), word) : null),
-  h("footer", button("Leave it", () => dialog.close()), go));
+  h("footer", button("Leave it", () => dialog.close()), go)));
   document.body.append(dialog);
   dialog.showModal();
   // Whoever goes elsewhere has not said yes.

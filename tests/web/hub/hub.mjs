@@ -6,6 +6,7 @@ import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import { answer } from "./routes.mjs";
+import { served } from "./served.mjs";
 import { NOON, approval, hash, iso, ofApproval, world } from "./world.mjs";
 
 const WEB = new URL("../../../daemon/web/", import.meta.url);
@@ -118,7 +119,7 @@ export class Hub {
   }
 
   async file(name, request, response) {
-    const body = await readFile(new URL(name, WEB)), etag = `"${hash(body).slice(0, 16)}"`;
+    const body = served(name, await readFile(new URL(name, WEB), "utf8")), etag = `"${hash(body).slice(0, 16)}"`;
     response.setHeader("etag", etag);
     if (request.headers["if-none-match"] === etag) return response.writeHead(304).end();
     response.writeHead(200, { "content-type": TYPES[name.split(".").pop()] }).end(body);
