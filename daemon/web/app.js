@@ -2,7 +2,7 @@
 
 import { api, Refused, whenSignedOut } from "./api.js";
 import * as clock from "./clock.js";
-import { button, h, icon, redraw, say } from "./dom.js";
+import { h, icon, redraw, say } from "./dom.js";
 import { ABOUT_APPROVALS, approvalsChanged, heard, hub, link, readApprovals, when, whenApprovals } from "./hub.js";
 import { live } from "./live.js";
 import { count } from "./text.js";
@@ -131,14 +131,8 @@ async function go() {
 /** @param {import("./hub.js").Context} context */
 function moreScreen({ root }) {
   const rest = SCREENS.filter((screen) => screen !== null && !BAR.has(screen[0])).map((screen) => /** @type {[string, string, string]} */ (screen));
-  root.append(h("div.page", h("header", h("h1", "More")), h("div.more", rest.map(([id, name, pictogram]) => h("a.tile", { href: link(id) }, icon(pictogram), h("h2", name), icon("chev")))),
-    button("Sign out", signOut, { icon: "out" })));
+  root.append(h("div.page", h("header", h("h1", "More")), h("div.more", rest.map(([id, name, pictogram]) => h("a.tile", { href: link(id) }, icon(pictogram), h("h2", name), icon("chev"))))));
   return () => {};
-}
-
-export async function signOut() {
-  await api.signOut().catch(() => null);
-  location.reload();
 }
 
 // ---- from the first moment on
@@ -166,7 +160,6 @@ async function start() {
   when(/^device\.|^configuration\.|^pairing\./, lookAround, forever);
   drawHouse();
   live(hub.login.seq, heard, (now) => {
-    if (now === "live" && state.live === "away") readApprovals().catch(() => null);
     if (now !== state.live) { state.live = now; drawHouse(); }
   });
   setInterval(() => document.hidden || lookAround(), 30_000);

@@ -54,9 +54,12 @@ function relative(at) {
 /** How long ago, or in how long; exactly on hover. @param {string} when */
 export function ago(when) {
   const at = Date.parse(when), node = h("time", { datetime: when, title: exact.format(at) });
+  // Nobody sees half a minute, and there may be ten thousand of them.
+  let next = 0;
   return every(node, () => {
-    const text = relative(at);
-    if (node.textContent !== text) node.textContent = text;
+    if (Date.now() < next) return;
+    next = Date.now() + 20_000;
+    node.textContent = relative(at);
   });
 }
 

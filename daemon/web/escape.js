@@ -11,9 +11,7 @@ const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f0-9#*]$/u;
 function name(code) {
   if (code === 0x200b || code === 0x2060 || code === 0xfeff) return "a space without width";
   if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code === 0x200e || code === 0x200f || code === 0x61c) return "turns the direction of text";
-  if (code === 9) return "a tab";
-  if (code < 32 || (code > 126 && code < 160)) return "a control character";
-  return "a character that is not seen, or not as itself";
+  return code === 9 ? "a tab" : "a character that is not seen, or not as itself";
 }
 
 /** @param {string} char */

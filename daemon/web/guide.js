@@ -3,14 +3,14 @@
 
 import { copyable, h } from "./dom.js";
 
-/** @param {string} text */
+/** @param {string} text @returns {import("./dom.js").Kids} */
 function spans(text) {
-  return text.split(/(`[^`]+`|\*\*[^*]+\*\*|<https?:[^>]+>|\[[^\]]+\]\([^)]+\))/).map((piece) => {
+  return text.split(/(\[[^\]]+\]\([^)]+\)|`[^`]+`|\*\*[^*]+\*\*|<https?:[^>]+>)/).map((piece) => {
     if (piece.startsWith("`")) return h("code", piece.slice(1, -1));
     if (piece.startsWith("**")) return h("b", piece.slice(2, -2));
     const link = /^<(https:[^>]+)>$|^\[([^\]]+)\]\((https:[^)]+)\)$/.exec(piece);
-    if (link) return h("a.link", { href: link[1] ?? link[3], target: "_blank", rel: "noopener noreferrer" }, link[1] ?? link[2]);
-    return piece.startsWith("[") ? piece.replace(/^\[([^\]]+)\].*/, "$1") : piece;
+    if (link) return h("a.link", { href: link[1] ?? link[3], target: "_blank", rel: "noopener noreferrer" }, link[1] ?? spans(link[2] ?? ""));
+    return piece.startsWith("[") ? spans(piece.replace(/^\[([^\]]+)\].*/, "$1")) : piece;
   });
 }
 

@@ -16,8 +16,8 @@ const STATES = [["held", "Waits for you"], ["accepted,ready,sending", "On its wa
 /** @type {import("./hub.js").Screen} */
 export function open(context) {
   const { signal, when } = context;
-  /** @type {Summary[]} */
-  let rows = [];
+  /** As they were read, the newest first; each page is an element of its own, and what is not seen of them is not laid out. @type {Summary[][]} */
+  let pages = [[]];
   /** @type {string | null} */
   let next = null;
   let at = /** @type {import("./hub.js").Route | null} */ (null), filter = "", read = false, asking = new AbortController();
@@ -26,8 +26,8 @@ export function open(context) {
   const view = panes(context, { screen: "messages", title: "Messages", show(id) {
     card?.end();
     card = id ? messageCard(view.shown, id, (whole) => {
-      const row = rows.find((one) => one.id === whole.id);
-      if (row && row.state !== whole.state) { row.state = whole.state; draw(); }
+      const which = pages.findIndex((rows) => rows.some((one) => one.id === whole.id)), row = pages[which]?.find((one) => one.id === whole.id);
+      if (row && row.state !== whole.state) { row.state = whole.state; draw(which); }
     }) : null;
   } });
   const list = h("div.many"), note = h("div"), end = h("div.end");
@@ -61,8 +61,12 @@ export function open(context) {
       h("div.what", tag(word, kind), " ", row.files ? [tag(String(row.files), "", "clip"), " "] : null, inline(row.error && row.state === "failed" ? row.error : row.line)));
   }
 
-  function draw() {
-    patch(list, rows, (row) => row.id, drawRow, filter);
+  /** @param {number} which page has changed */
+  function draw(which) {
+    while (list.children.length < pages.length) list.append(h("div.page-of-many"));
+    while (list.children.length > pages.length) list.lastChild?.remove();
+    const rows = pages.flat();
+    patch(/** @type {Element} */ (list.children[which]), pages[which] ?? [], (row) => row.id, drawRow, filter);
     redraw(note, rows.length || !read ? null : filter
       ? empty("search", "Nothing fits", h("p", "No message has all of this."), button("Show all", () => { for (const field of Object.values(fields)) field.value = ""; set(); }, { kind: "small" }))
       : empty("mail", "No message yet", h("p", "Agents hand messages in with their token, by MCP, HTTP or the shell."), h("p", "Make a token under ", to("agents", "Agents"), ", then try it: ", h("code", "gatepost send"), ".")));
@@ -77,25 +81,26 @@ export function open(context) {
     try {
       const answer = await api.messages({ ...Object.fromEntries(new URLSearchParams(filter)), before, limit: PAGE }, mine.signal);
       if (signal.aborted) return;
-      rows = before ? [...rows, ...answer.messages] : answer.messages;
+      if (before) pages.push(answer.messages);
+      else pages = [answer.messages];
       next = answer.next;
       read = true;
-      draw();
+      draw(pages.length - 1);
       look();
     } catch (error) {
-      if (!mine.signal.aborted && !rows.length) redraw(note, empty("alert", "Messages could not be read", h("p", /** @type {Error} */ (error).message)));
+      if (!mine.signal.aborted && !pages.flat().length) redraw(note, empty("alert", "Messages could not be read", h("p", /** @type {Error} */ (error).message)));
     }
   }
 
   /** Reads the newest again, and keeps what was read before them. */
   const refresh = coalesced(async () => {
     const fresh = await api.messages({ ...Object.fromEntries(new URLSearchParams(filter)), limit: PAGE });
-    const known = new Set(fresh.messages.map((row) => row.id)), last = fresh.messages.at(-1);
-    const older = last && fresh.next ? rows.filter((row) => !known.has(row.id) && row.accepted_at <= last.accepted_at) : [];
-    if (!older.length) next = fresh.next;
-    rows = [...fresh.messages, ...older];
+    const [first = [], ...rest] = pages, known = new Set(fresh.messages.map((row) => row.id)), last = fresh.messages.at(-1), later = new Set(rest.flat().map((row) => row.id));
+    const older = last && fresh.next ? first.filter((row) => !known.has(row.id) && row.accepted_at <= last.accepted_at) : [];
+    if (!rest.length && !older.length) next = fresh.next;
+    pages[0] = [...fresh.messages.filter((row) => !later.has(row.id)), ...older];
     read = true;
-    draw();
+    draw(0);
   });
   when(/^(message|part|queue|decision)\./, () => { refresh(); card?.reload(); });
 
@@ -111,8 +116,6 @@ export function open(context) {
     if (given !== filter || !read) {
       filter = given;
       fill();
-      list.replaceChildren();
-      rows = [];
       read = false;
       more();
     }

@@ -34,10 +34,9 @@ export function panes({ root, signal }, { screen, title, show }) {
     const id = at.arg || (wide.matches ? (chosen !== null && ids.includes(chosen) ? chosen : ids[0] ?? null) : null), changed = id !== chosen;
     root.dataset["view"] = at.arg ? "card" : "list";
     chosen = id;
-    for (const row of body.querySelectorAll("a.row")) {
-      if (/** @type {HTMLElement} */ (row).dataset["key"] === id) row.setAttribute("aria-current", "true");
-      else row.removeAttribute("aria-current");
-    }
+    const row = id === null ? null : body.querySelector(`a.row[data-key="${CSS.escape(id)}"]`), before = body.querySelector("a.row[aria-current]");
+    if (before !== row) before?.removeAttribute("aria-current");
+    row?.setAttribute("aria-current", "true");
     if (!changed) return;
     redraw(shown);
     show(id);
