@@ -20,7 +20,7 @@ export function open(context) {
   let pages = [[]];
   /** @type {string | null} */
   let next = null;
-  let at = /** @type {import("./hub.js").Route | null} */ (null), filter = "", read = false, asking = new AbortController();
+  let at = /** @type {import("./hub.js").Route | null} */ (null), filter = "", read = false, asking = new AbortController(), asked = "";
   /** @type {ReturnType<typeof messageCard> | null} */
   let card = null;
   const view = panes(context, { screen: "messages", title: "Messages", show(id) {
@@ -78,6 +78,7 @@ export function open(context) {
   async function more(before) {
     asking.abort();
     const mine = (asking = new AbortController());
+    asked = before ?? "";
     try {
       const answer = await api.messages({ ...Object.fromEntries(new URLSearchParams(filter)), before, limit: PAGE }, mine.signal);
       if (signal.aborted) return;
@@ -88,6 +89,7 @@ export function open(context) {
       draw(pages.length - 1);
       look();
     } catch (error) {
+      asked = "";
       if (!mine.signal.aborted && !pages.flat().length) redraw(note, empty("alert", "Messages could not be read", h("p", /** @type {Error} */ (error).message)));
     }
   }
@@ -105,8 +107,8 @@ export function open(context) {
   when(/^(message|part|queue|decision)\./, () => { refresh(); card?.reload(); });
 
   let near = false;
-  const look = () => near && next && !signal.aborted && more(next);
-  const watcher = new IntersectionObserver(([entry]) => { near = !!entry?.isIntersecting; look(); }, /** @type {IntersectionObserverInit} */ ({ rootMargin: "900px", scrollMargin: "900px" }));
+  const look = () => near && next && next !== asked && !signal.aborted && more(next);
+  const watcher = new IntersectionObserver((entries) => { near = !!entries.at(-1)?.isIntersecting; look(); }, /** @type {IntersectionObserverInit} */ ({ rootMargin: "900px", scrollMargin: "900px" }));
   watcher.observe(end);
   signal.addEventListener("abort", () => { watcher.disconnect(); asking.abort(); card?.end(); });
 

@@ -156,7 +156,7 @@ export default {
     await page.evaluate(() => (window.long = []));
     hub.hold({ text: "The newest of ten thousand." });
     await list.evaluate((node) => node.scrollTo(0, 0));
-    await sees(page, "The newest of ten thousand.");
+    await page.waitForFunction(() => document.querySelector(".many .row").textContent.includes("The newest of ten thousand."), null, { timeout: 3_000 });
     const frames = await list.evaluate(async (node) => {
       const times = [];
       for (let at = 0, before = performance.now(); at < 40; at += 1) {
