@@ -1,11 +1,12 @@
-// The page's tests: `node tests/web/run.mjs [--update-pictures] [FILTER]`. Two at once; ends with what failed, and a status to match.
+// The page's tests: `node tests/web/run.mjs [--update-pictures] [FILTER]`. They wait more than they compute, so several
+// run at once; what measures time (its name says "alone") runs after them, by itself. Ends with what failed, and a status to match.
 
 import { readdirSync } from "node:fs";
 import { launch } from "./browser.mjs";
 
 const [update, filter] = [process.argv.includes("--update-pictures"), process.argv.slice(2).find((word) => !word.startsWith("--"))];
 process.env.UPDATE_PICTURES = update ? "1" : "";
-const AT_ONCE = 2, TOO_LONG = 90_000;
+const AT_ONCE = 4, TOO_LONG = 90_000;
 
 const tests = [];
 for (const file of readdirSync(new URL("flows/", import.meta.url)).filter((name) => name.endsWith(".mjs")).sort()) {
@@ -18,8 +19,9 @@ if (!chosen.length) {
   process.exit(2);
 }
 
-const began = Date.now(), failed = [], { browser, close } = await launch(), queue = [...chosen];
-async function worker() {
+const began = Date.now(), failed = [], { browser, close } = await launch(), alone = ({ name }) => name.includes(" alone: ");
+/** @param {typeof chosen} queue */
+async function worker(queue) {
   for (let test; (test = queue.shift()); ) {
     const start = Date.now();
     let timer;
@@ -34,7 +36,9 @@ async function worker() {
     }
   }
 }
-await Promise.all(Array.from({ length: AT_ONCE }, worker));
+const together = chosen.filter((test) => !alone(test));
+await Promise.all(Array.from({ length: AT_ONCE }, () => worker(together)));
+await worker(chosen.filter(alone));
 await close();
 
 for (const { name, error } of failed) console.log(`\n--- ${name}\n${error.stack ?? error}`);

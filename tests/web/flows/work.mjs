@@ -77,6 +77,7 @@ export default {
     const token = await page.locator("dialog pre").innerText();
     expect(/^gp_[\w-]{43}$/.test(token), token);
     await page.getByRole("button", { name: "I have it" }).click();
+    await page.locator("dialog").waitFor({ state: "detached" });
     expect(!(await page.content()).includes(token), "the token is still in the page");
     const engineer = page.locator('section[aria-label="engineer"]');
     await engineer.getByText("Try a target").click();
@@ -134,7 +135,7 @@ export default {
     expect(!faults.length, faults.join("\n"));
   },
 
-  "10,000 messages stay smooth": async (browser) => {
+  "alone: 10,000 messages stay smooth": async (browser) => {
     const { page, hub, faults, close } = await visit(browser, { hub: { many: 10_000 }, hash: "#/messages" });
     await page.evaluate(() => {
       window.long = [];
