@@ -80,7 +80,7 @@ export function approvalCard(root, request) {
       ];
     });
     return h("section", { "aria-label": "The exact text" },
-      h("div.text-head", h("h2", isMessage ? "The text" : "The question"), isMessage ? h("div.ways", { role: "group", "aria-label": "How it is shown" }, way(false, "As signed"), way(true, `As ${platform} shows it`)) : null),
+      h("div.text-head", h("h2", isMessage ? "The text" : "The question"), isMessage ? h("div.ways", { role: "group", "aria-label": "How it is shown" }, way(false, "As signed"), way(true, /^(The|E)/.test(platform) ? "As it arrives" : `As ${platform} shows it`)) : null),
       shows ? h("p.quiet", "This is not what is signed, but what becomes of it there.") : null, parts.flat());
   }
 

@@ -48,7 +48,7 @@ export function open({ root, signal, when, often }) {
     const shows = one.shows && [...(hub.approvals?.waiting ?? [])].find((row) => row.request === one.shows);
     const verdict = one.decided === "approve" ? "approved" : "denied";
     const total = one.update?.of;
-    return tile(one.name, h(`span.dot${one.able ? ".good" : one.online ? ".warn" : ""}`), one.able ? tag("here", "sent") : one.online ? tag("cannot ask", "wait") : h("span.tag", one.seen_at ? ["away since ", clock.at(one.seen_at)] : "away"),
+    return tile(one.name, h(`span.dot${one.able ? ".good" : one.online ? ".warn" : ""}`), one.able ? tag("here", "sent") : one.online ? tag("cannot ask", "wait") : h("span.tag", h("span", one.seen_at ? ["away since ", clock.at(one.seen_at)] : "away")),
       one.online && one.unable_because ? h("p.wrong", inline(one.unable_because)) : null, one.kind === "software" ? h("p.quiet", "Software: whoever can read its keys can approve.") : null,
       facts([["Board", board ? `${boardName(board)}, firmware ${one.firmware?.version}` : one.kind === "software" ? "a program" : "not known yet"], ["Last decision", one.decided_at ? [one.decided ? `${verdict}, ` : "", clock.ago(one.decided_at)] : "none yet"],
         ["Today", one.today.approved + one.today.denied && `${one.today.approved} approved, ${one.today.denied} denied`], ["Shows now", shows && h("a.link", { href: link("waiting", shows.request) }, inline(shows.agent), ", ", place(shows))], ["Update", one.update?.text]]),

@@ -101,7 +101,7 @@ export function decision(request, seen) {
     const back = approval.message ? button("Take it back", () => takeBack(approval), { kind: "stop", "data-key": "back" }) : null;
     const votes = approval.quorum > 1 ? tag(`${approval.by.length} of ${approval.quorum}`, "wait") : null;
     const others = h("div.others", approval.companions.map((one) => h("span", h(`span.dot${one.online && !one.unable_because ? ".good" : ""}`),
-      inline(one.name), one.approved ? " has approved" : one.unable_because ? `: ${one.unable_because}` : one.online ? (one.has_text ? " has the text" : " is here") : one.seen_at ? [" away since ", clock.at(one.seen_at)] : " away")));
+      h("span", inline(one.name), one.approved ? " has approved" : one.unable_because ? `: ${one.unable_because}` : one.online ? (one.has_text ? " has the text" : " is here") : one.seen_at ? [" away since ", clock.at(one.seen_at)] : " away"))));
     if (approval.asks_at) return h("div.device", h("div", h("h2", "Nobody is asked yet"), h("p", inline(approval.agent), " has had its cards of this hour. The turn of this one comes at ", clock.at(approval.asks_at), ".")), back);
     const screen = approval.screen && h("div.oled", { "aria-hidden": "true" }, approval.screen.lines.slice(0, -1).join("\n"), h("i", approval.screen.lines.at(-1) ?? ""));
     return h("div.device", able.length ? screen : null, h("div",

@@ -53,7 +53,7 @@ export function svg(name, props, ...kids) {
 }
 
 /** An icon of icons.svg, for the eye alone. @param {string} name @param {string} [more] */
-export const icon = (name, more = "") => svg("svg", { class: `i ${more}`.trim(), "aria-hidden": "true" }, svg("use", { href: `/web/icons.svg#${name}` }));
+export const icon = (name, more = "") => svg("svg", { class: `i ${more}`, viewBox: "0 0 24 24", "aria-hidden": "true" }, svg("use", { href: `/web/icons.svg#${name}` }));
 
 /** @param {string} label @param {(event: Event) => unknown} onclick @param {Props & {kind?: string, icon?: string}} [more] */
 export function button(label, onclick, { kind = "", icon: pictogram, ...props } = {}) {

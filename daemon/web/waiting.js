@@ -28,7 +28,13 @@ export function open(context) {
   const view = panes(context, { screen: "waiting", title: "Waiting", show(id) {
     card?.end();
     card = id ? approvalCard(view.shown, id) : null;
+    position();
   } });
+  /** Which of those that wait it is. */
+  const position = () => {
+    const open = [...(hub.approvals?.waiting ?? []), ...(hub.approvals?.later ?? [])], at = open.findIndex((row) => row.request === view.chosen());
+    view.position.textContent = at >= 0 ? `${at + 1} of ${open.length}` : "";
+  };
   const nothing = h("div"), groups = ["Asks you now", "Later", "Decided today"].map((title) => {
     const rows = h("div");
     return { rows, section: h("section", { hidden: true }, h("h2.group", title), rows) };
@@ -48,8 +54,7 @@ export function open(context) {
       h("p", "A message that a rule holds appears here at once, with all that will be sent."),
       h("p", "What is held stands under ", h("code", "hold"), " of each agent: see ", to("agents", "Agents"), ".")));
     view.listed(all.map((row) => row.request));
-    const at = open.findIndex((row) => row.request === view.chosen());
-    view.position.textContent = at >= 0 ? `${at + 1} of ${open.length}` : "";
+    position();
     card?.changed(all.find((row) => row.request === view.chosen()));
   }, context.signal);
   return view.go;

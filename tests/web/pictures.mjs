@@ -10,24 +10,17 @@ const COLOUR = 48;
 /** The share of pixels that may be off more than that. */
 const SHARE = 0.004;
 /** Colours of a kept picture: letters on paper need few. */
-const COLOURS = 32;
+const COLOURS = 48;
 
 /** The picture in its most frequent colours, a byte a pixel. @param {PNG} picture */
 function indexed({ width, height, data }) {
-  const counts = new Map();
-  const key = (at) => ((data[at] >> 3) << 10) | ((data[at + 1] >> 3) << 5) | (data[at + 2] >> 3);
+  const counts = new Map(), of = (value) => [value >> 16, (value >> 8) & 255, value & 255], key = (at) => (data[at] << 16) | (data[at + 1] << 8) | data[at + 2];
   for (let at = 0; at < data.length; at += 4) counts.set(key(at), (counts.get(key(at)) ?? 0) + 1);
-  const full = (value) => [value >> 10, (value >> 5) & 31, value & 31].map((part) => (part << 3) | (part >> 2));
-  // A frequent colour counts once: neighbours of one that is taken are shades that nobody tells apart.
-  const palette = [];
-  const distance = (a, b) => Math.max(...a.map((part, at) => Math.abs(part - b[at])));
-  for (const near of [20, 8]) {
-    for (const [value] of [...counts].sort((a, b) => b[1] - a[1])) {
-      if (palette.length >= (near === 20 ? COLOURS - 6 : COLOURS)) break;
-      if (palette.every((known) => distance(known, full(value)) > near)) palette.push(full(value));
-    }
-  }
-  const nearest = new Map([...counts.keys()].map((value) => [value, palette.reduce((best, known, at) => (distance(known, full(value)) < distance(palette[best], full(value)) ? at : best), 0)]));
+  const distance = (a, b) => Math.max(Math.abs(a[0] - b[0]), Math.abs(a[1] - b[1]), Math.abs(a[2] - b[2]));
+  // The large areas as they are; of the shades between them those that somebody could tell apart.
+  const common = [...counts].sort((a, b) => b[1] - a[1]).map(([value]) => of(value)), palette = common.slice(0, 8);
+  for (const near of [24, 12]) for (const colour of common) if (palette.length < COLOURS && palette.every((known) => distance(known, colour) > near)) palette.push(colour);
+  const nearest = new Map([...counts.keys()].map((value) => [value, palette.reduce((best, known, at) => (distance(known, of(value)) < distance(palette[best], of(value)) ? at : best), 0)]));
   const pixels = Buffer.alloc((width + 1) * height);
   for (let y = 0, at = 0; y < height; y += 1) for (let x = 0; x < width; x += 1, at += 4) pixels[y * (width + 1) + 1 + x] = nearest.get(key(at));
   return { palette, pixels };

@@ -53,7 +53,7 @@ export function approval(world, given) {
     line: text.split("\n").find((line) => line.trim())?.slice(0, 200) ?? "", files: files.length, asked_at: given.decided_at ? iso(Date.parse(given.decided_at) - 90_000) : iso(NOON - (minutes - left) * MIN),
     deadline: iso(NOON + left * MIN), asks_at: given.asks_at ?? null, state: given.state ?? "held", decided_at: given.decided_at ?? null, by: given.by ?? [],
     document: Buffer.from(bytes).toString("base64url"), audit_row: 18_204, why: given.why ?? "It leaves its conversation.", origin_name: given.origin_name ?? null,
-    toml: given.toml ?? `[agents.${agent}]\nallow = ["${to}"]`,
+    toml: given.toml === null ? null : given.toml ?? `[agents.${agent}]\nallow = ["${to}"]`,
     parts: parts.map((text) => ({ units: text.length, limit: kind === "question" ? 0 : given.limit ?? 4096, unit: "characters", looks: looks(text) })),
     full: parts.join("\n\n"), files_kept: true, quorum: given.quorum ?? 1,
     companions: [
