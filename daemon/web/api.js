@@ -17,7 +17,9 @@ export class Refused extends Error {
 /** Called when the login is over. */
 let signedOut = () => {};
 /** @param {() => void} then */
-export const whenSignedOut = (then) => { signedOut = then; };
+export const whenSignedOut = (then) => {
+  signedOut = then;
+};
 
 /**
  * @param {string} method
@@ -29,8 +31,13 @@ async function request(method, path, { body, signal, accept = "application/json"
   let response;
   try {
     response = await fetch(path, {
-      method, signal: signal ?? null, cache: "no-store", credentials: "same-origin", redirect: "error",
-      headers: reads ? { accept } : { accept, "content-type": "application/json" }, body: reads ? null : JSON.stringify(body ?? {}),
+      method,
+      signal: signal ?? null,
+      cache: "no-store",
+      credentials: "same-origin",
+      redirect: "error",
+      headers: reads ? { accept } : { accept, "content-type": "application/json" },
+      body: reads ? null : JSON.stringify(body ?? {})
     });
   } catch (error) {
     if (signal?.aborted) throw error;
@@ -51,29 +58,71 @@ function query(keys) {
 
 /** The calls: each `*` is an argument; an object after them is the query of what reads, or after a `?`, and else the body. */
 const CALLS = {
-  login: "GET login", signIn: "POST login", signOut: "DELETE login", logins: "GET logins", endLogin: "DELETE logins/*",
-  passkeys: "GET passkeys", challenge: "POST passkeys/challenge", addPasskey: "POST passkeys", removePasskey: "DELETE passkeys/*",
-  approvals: "GET approvals", approval: "GET approvals/*", decisionChallenge: "POST approvals/*/challenge", decide: "POST approvals/*/decision",
-  messages: "GET messages", message: "GET messages/*", send: "POST messages", cancelMessage: "POST messages/*/cancel", retryMessage: "POST messages/*/retry?", settleMessage: "POST messages/*/settle", purgeMessage: "POST purge?",
-  sessions: "GET sessions", transcript: "GET sessions/transcript", sayToAgent: "POST inbound", people: "GET people", answerAccess: "POST people/requests/*",
-  turns: "GET turns", turn: "GET turns/*", operateTurn: "POST turns/*/*",
-  agents: "GET agents", addToken: "POST agents", revokeToken: "DELETE agents/*", tryTarget: "POST agents/*/try", mute: "POST agents/*/mute",
-  channels: "GET channels", guides: "GET channels/guides", guide: "GET channels/guides/*",
-  companions: "GET companions", renameCompanion: "POST companions/*/rename", revokeCompanion: "DELETE companions/*", pair: "POST pairing", answerPairing: "POST pairing/*",
-  updates: "GET updates", rollOut: "POST updates/roll-out", rollOutHub: "POST updates/hub", restRollOuts: "POST updates/*",
-  audit: "GET audit", figures: "GET figures", settings: "GET settings",
+  login: "GET login",
+  signIn: "POST login",
+  signOut: "DELETE login",
+  logins: "GET logins",
+  endLogin: "DELETE logins/*",
+  passkeys: "GET passkeys",
+  challenge: "POST passkeys/challenge",
+  addPasskey: "POST passkeys",
+  removePasskey: "DELETE passkeys/*",
+  approvals: "GET approvals",
+  approval: "GET approvals/*",
+  decisionChallenge: "POST approvals/*/challenge",
+  decide: "POST approvals/*/decision",
+  messages: "GET messages",
+  message: "GET messages/*",
+  send: "POST messages",
+  cancelMessage: "POST messages/*/cancel",
+  retryMessage: "POST messages/*/retry?",
+  settleMessage: "POST messages/*/settle",
+  purgeMessage: "POST purge?",
+  sessions: "GET sessions",
+  transcript: "GET sessions/transcript",
+  sayToAgent: "POST inbound",
+  people: "GET people",
+  answerAccess: "POST people/requests/*",
+  turns: "GET turns",
+  turn: "GET turns/*",
+  operateTurn: "POST turns/*/*",
+  agents: "GET agents",
+  addToken: "POST agents",
+  revokeToken: "DELETE agents/*",
+  tryTarget: "POST agents/*/try",
+  mute: "POST agents/*/mute",
+  channels: "GET channels",
+  guides: "GET channels/guides",
+  guide: "GET channels/guides/*",
+  companions: "GET companions",
+  renameCompanion: "POST companions/*/rename",
+  revokeCompanion: "DELETE companions/*",
+  pair: "POST pairing",
+  answerPairing: "POST pairing/*",
+  updates: "GET updates",
+  rollOut: "POST updates/roll-out",
+  rollOutHub: "POST updates/hub",
+  restRollOuts: "POST updates/*",
+  audit: "GET audit",
+  figures: "GET figures",
+  settings: "GET settings"
 };
 
 /** @param {string} call */
-const calls = (call) => async (/** @type {any[]} */ ...given) => {
-  const [method = "", pattern = ""] = call.split(" ");
-  const path = "/v1/" + pattern.replace("?", "").replace(/\*/g, () => encodeURIComponent(given.shift()));
-  const signal = given.at(-1) instanceof AbortSignal ? given.pop() : undefined, [more = {}] = given;
-  const asked = method === "GET" || pattern.endsWith("?");
-  return (await request(method, path + (asked ? query(more) : ""), { body: asked ? {} : more, signal })).json();
-};
+const calls =
+  (call) =>
+  async (/** @type {any[]} */ ...given) => {
+    const [method = "", pattern = ""] = call.split(" ");
+    const path = "/v1/" + pattern.replace("?", "").replace(/\*/g, () => encodeURIComponent(given.shift()));
+    const signal = given.at(-1) instanceof AbortSignal ? given.pop() : undefined,
+      [more = {}] = given;
+    const asked = method === "GET" || pattern.endsWith("?");
+    return (await request(method, path + (asked ? query(more) : ""), { body: asked ? {} : more, signal })).json();
+  };
 
-export const api = /** @type {import("./types.js").Calls} */ (/** @type {unknown} */ (Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, calls(call)]))));
+export const api = /** @type {import("./types.js").Calls} */ (
+  /** @type {unknown} */ (Object.fromEntries(Object.entries(CALLS).map(([name, call]) => [name, calls(call)])))
+);
 
 /** Where a file can be had. @param {string} sha256 */
 export const fileUrl = (sha256) => `/v1/files/${encodeURIComponent(sha256)}`;

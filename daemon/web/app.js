@@ -11,9 +11,18 @@ import { count } from "./text.js";
 
 /** @type {([string, string, string] | null)[]} */
 const SCREENS = [
-  ["waiting", "Waiting", "hand"], ["messages", "Messages", "mail"], ["conversations", "Conversations", "chat"], ["turns", "Turns", "turn"],
-  ["agents", "Agents", "agent"], ["channels", "Channels", "plug"], ["companions", "Companions", "device"], null,
-  ["audit", "Audit", "chain"], ["figures", "Figures", "chart"], ["updates", "Updates", "up"], ["settings", "Settings", "gear"],
+  ["waiting", "Waiting", "hand"],
+  ["messages", "Messages", "mail"],
+  ["conversations", "Conversations", "chat"],
+  ["turns", "Turns", "turn"],
+  ["agents", "Agents", "agent"],
+  ["channels", "Channels", "plug"],
+  ["companions", "Companions", "device"],
+  null,
+  ["audit", "Audit", "chain"],
+  ["figures", "Figures", "chart"],
+  ["updates", "Updates", "up"],
+  ["settings", "Settings", "gear"]
 ];
 /** A phone's bar; the others are under More. */
 const BAR = new Set(["waiting", "messages", "conversations", "companions"]);
@@ -23,7 +32,11 @@ function route() {
   const [path = "", keys] = location.hash.replace(/^#\/?/, "").split("?");
   const [screen = "", arg = ""] = path.split("/");
   let plain = "";
-  try { plain = decodeURIComponent(arg); } catch { /* A link that somebody has broken. */ }
+  try {
+    plain = decodeURIComponent(arg);
+  } catch {
+    /* A link that somebody has broken. */
+  }
   return { screen: screen || "waiting", arg: plain, keys: new URLSearchParams(keys) };
 }
 
@@ -31,34 +44,71 @@ function route() {
 
 const badge = h("span.count", { hidden: true });
 const house = h("div.house", { role: "status", "aria-label": "The hub" });
-const state = { channels: "", channelsGood: true, companions: "", companionsGood: true, live: /** @type {import("./live.js").State} */ ("away") };
+const state = {
+  channels: "",
+  channelsGood: true,
+  companions: "",
+  companionsGood: true,
+  live: /** @type {import("./live.js").State} */ ("away")
+};
 
 /** @param {[string, string, string]} screen */
-const item = ([id, name, pictogram]) => h(`a.item${BAR.has(id) ? "" : ".more-only"}`, { href: link(id), "data-screen": id }, icon(pictogram), name, id === "waiting" ? badge : null);
+const item = ([id, name, pictogram]) =>
+  h(
+    `a.item${BAR.has(id) ? "" : ".more-only"}`,
+    { href: link(id), "data-screen": id },
+    icon(pictogram),
+    name,
+    id === "waiting" ? badge : null
+  );
 const more = h("a.item.phone-only", { href: "#/more", "data-screen": "more" }, icon("more"), "More");
-const nav = h("nav.nav", { "aria-label": "Sections" }, h("div.brand", icon("gate"), "Gatepost"),
-  SCREENS.map((screen) => (screen ? item(screen) : h("div.rule"))), more, h("div.gap"), house);
+const nav = h(
+  "nav.nav",
+  { "aria-label": "Sections" },
+  h("div.brand", icon("gate"), "Gatepost"),
+  SCREENS.map((screen) => (screen ? item(screen) : h("div.rule"))),
+  more,
+  h("div.gap"),
+  house
+);
 const main = h("main", { id: "main", tabindex: "-1" });
 
 function drawHouse() {
   /** @param {boolean} good @param {string} text @param {string} [bad] */
   const line = (good, text, bad = "warn") => h("div", h(`span.dot.${good ? "good" : bad}`), text);
-  const seen = { live: "live", polling: "every 5 s, for a proxy holds the stream back", away: "the hub does not answer", resting: "resting" }[state.live];
-  redraw(house, state.channels ? line(state.channelsGood, state.channels) : null, state.companions ? line(state.companionsGood, state.companions) : null,
-    line(state.live === "live", seen, state.live === "away" ? "bad" : "warn"));
+  const seen = {
+    live: "live",
+    polling: "every 5 s, for a proxy holds the stream back",
+    away: "the hub does not answer",
+    resting: "resting"
+  }[state.live];
+  redraw(
+    house,
+    state.channels ? line(state.channelsGood, state.channels) : null,
+    state.companions ? line(state.companionsGood, state.companions) : null,
+    line(state.live === "live", seen, state.live === "away" ? "bad" : "warn")
+  );
   document.body.classList.toggle("away", state.live === "away");
 }
 
 async function lookAround() {
   const [channels, companions] = await Promise.allSettled([api.channels(), api.companions()]);
   if (channels.status === "fulfilled") {
-    const all = channels.value.channels, ready = all.filter((one) => one.ready).length;
+    const all = channels.value.channels,
+      ready = all.filter((one) => one.ready).length;
     state.channels = all.length ? `${ready} of ${count(all.length, "channel")} ready` : "no channel yet";
     state.channelsGood = ready === all.length && ready > 0;
   }
   if (companions.status === "fulfilled") {
-    const all = companions.value.companions.filter((one) => !one.revoked_at), here = all.filter((one) => one.able);
-    state.companions = !all.length ? "no companion yet" : here.length === 1 ? `${here[0]?.name} is here` : here.length ? `${here.length} companions are here` : "no companion is here";
+    const all = companions.value.companions.filter((one) => !one.revoked_at),
+      here = all.filter((one) => one.able);
+    state.companions = !all.length
+      ? "no companion yet"
+      : here.length === 1
+        ? `${here[0]?.name} is here`
+        : here.length
+          ? `${here.length} companions are here`
+          : "no companion is here";
     state.companionsGood = here.length > 0;
   }
   drawHouse();
@@ -84,7 +134,8 @@ function drawTitle() {
 let open = null;
 
 async function go() {
-  const to = route(), known = SCREENS.find((screen) => screen?.[0] === to.screen);
+  const to = route(),
+    known = SCREENS.find((screen) => screen?.[0] === to.screen);
   if (to.screen !== "more" && !known) {
     location.replace(link("waiting"));
     return;
@@ -102,7 +153,8 @@ async function go() {
     return;
   }
   open?.end.abort();
-  const end = new AbortController(), first = !open;
+  const end = new AbortController(),
+    first = !open;
   open = { name: to.screen, go: () => {}, end };
   let screen;
   try {
@@ -130,8 +182,19 @@ async function go() {
 
 /** @param {import("./hub.js").Context} context */
 function moreScreen({ root }) {
-  const rest = SCREENS.filter((screen) => screen !== null && !BAR.has(screen[0])).map((screen) => /** @type {[string, string, string]} */ (screen));
-  root.append(h("div.page", h("header", h("h1", "More")), h("div.more", rest.map(([id, name, pictogram]) => h("a.tile", { href: link(id) }, icon(pictogram), h("h2", name), icon("chev"))))));
+  const rest = SCREENS.filter((screen) => screen !== null && !BAR.has(screen[0])).map(
+    (screen) => /** @type {[string, string, string]} */ (screen)
+  );
+  root.append(
+    h(
+      "div.page",
+      h("header", h("h1", "More")),
+      h(
+        "div.more",
+        rest.map(([id, name, pictogram]) => h("a.tile", { href: link(id) }, icon(pictogram), h("h2", name), icon("chev")))
+      )
+    )
+  );
   return () => {};
 }
 
@@ -152,7 +215,21 @@ async function start() {
   clock.set(hub.login.now, asked);
   whenSignedOut(() => location.reload());
   document.body.querySelector(".door")?.remove();
-  document.body.prepend(h("a.skip", { href: "#main", onclick: (/** @type {Event} */ event) => { event.preventDefault(); main.focus(); } }, "Skip to the content"), nav, main);
+  document.body.prepend(
+    h(
+      "a.skip",
+      {
+        href: "#main",
+        onclick: (/** @type {Event} */ event) => {
+          event.preventDefault();
+          main.focus();
+        }
+      },
+      "Skip to the content"
+    ),
+    nav,
+    main
+  );
   addEventListener("hashchange", go);
   const forever = new AbortController().signal;
   whenApprovals(drawCount, forever);
@@ -160,7 +237,10 @@ async function start() {
   when(/^device\.|^configuration\.|^pairing\./, lookAround, forever);
   drawHouse();
   live(hub.login.seq, heard, (now) => {
-    if (now !== state.live) { state.live = now; drawHouse(); }
+    if (now !== state.live) {
+      state.live = now;
+      drawHouse();
+    }
   });
   setInterval(() => document.hidden || lookAround(), 30_000);
   await Promise.all([readApprovals().catch((error) => say(error.message, "no")), go(), lookAround()]);

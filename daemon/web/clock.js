@@ -39,12 +39,15 @@ export function clock(when) {
   const at = Date.parse(when);
   if (date(at) === date(now())) return time.format(at);
   if (date(at) === date(now() - 864e5)) return `yesterday ${time.format(at)}`;
-  return Math.abs(now() - at) < 2e10 ? `${day.format(at)}, ${time.format(at)}` : new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+  return Math.abs(now() - at) < 2e10
+    ? `${day.format(at)}, ${time.format(at)}`
+    : new Date(at).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
 }
 
 /** @param {number} at */
 function relative(at) {
-  const s = (now() - at) / 1000, past = Math.abs(s);
+  const s = (now() - at) / 1000,
+    past = Math.abs(s);
   const words = past < 3600 ? `${Math.round(past / 60)} min` : `${Math.round(past / 3600)} h`;
   if (past < 45) return s >= 0 ? "just now" : "in a moment";
   if (past > 12 * 3600) return clock(new Date(at).toISOString());
@@ -53,7 +56,8 @@ function relative(at) {
 
 /** How long ago, or in how long; exactly on hover. @param {string} when */
 export function ago(when) {
-  const at = Date.parse(when), node = h("time", { datetime: when, title: exact.format(at) });
+  const at = Date.parse(when),
+    node = h("time", { datetime: when, title: exact.format(at) });
   // Nobody sees half a minute, and there may be ten thousand of them.
   let next = 0;
   return every(node, () => {

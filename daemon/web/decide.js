@@ -18,7 +18,8 @@ const FRESH = 300;
 /** @param {string} request @param {() => boolean} seen */
 export function decision(request, seen) {
   const since = performance.now();
-  let frame = 0, busy = false;
+  let frame = 0,
+    busy = false;
   /** @type {HTMLButtonElement | null} */
   let go = null;
   /** @type {HTMLElement | null} */
@@ -55,28 +56,66 @@ export function decision(request, seen) {
     const step = () => {
       const held = performance.now() - from;
       go?.style.setProperty("--held", `${Math.min(100, (held / HOLD) * 100)}%`);
-      if (held >= HOLD) { stop(); then(); } else frame = requestAnimationFrame(step);
+      if (held >= HOLD) {
+        stop();
+        then();
+      } else frame = requestAnimationFrame(step);
     };
     const begin = (/** @type {Event} */ event) => {
       const key = event instanceof KeyboardEvent;
       if (key && event.key !== " " && event.key !== "Enter") return;
       event.preventDefault();
-      if (key && event.repeat || from || busy || performance.now() - since < FRESH) return;
-      if (!seen()) { say("Read it to its end first."); return; }
+      if ((key && event.repeat) || from || busy || performance.now() - since < FRESH) return;
+      if (!seen()) {
+        say("Read it to its end first.");
+        return;
+      }
       from = performance.now();
       frame = requestAnimationFrame(step);
     };
-    return { onpointerdown: begin, onkeydown: begin, onpointerup: stop, onpointerleave: stop, onpointercancel: stop, onkeyup: stop, onblur: stop, oncontextmenu: (/** @type {Event} */ event) => event.preventDefault() };
+    return {
+      onpointerdown: begin,
+      onkeydown: begin,
+      onpointerup: stop,
+      onpointerleave: stop,
+      onpointercancel: stop,
+      onkeyup: stop,
+      onblur: stop,
+      oncontextmenu: (/** @type {Event} */ event) => event.preventDefault()
+    };
   }
 
   /** @param {Approval} approval @param {import("./card.js").Signed} signed */
   function byKey(approval, signed) {
     const { passkeys } = approval.web;
-    const deny = button("Deny", () => performance.now() - since >= FRESH && decide(approval, signed, "deny"), { kind: "stop", "data-key": "deny" });
-    go = /** @type {HTMLButtonElement} */ (h("button.btn.go", { type: "button", "data-key": "approve", "aria-describedby": "hold", ...holding(() => decide(approval, signed, "approve")) }, icon("key"), "Hold to approve"));
+    const deny = button("Deny", () => performance.now() - since >= FRESH && decide(approval, signed, "deny"), {
+      kind: "stop",
+      "data-key": "deny"
+    });
+    go = /** @type {HTMLButtonElement} */ (
+      h(
+        "button.btn.go",
+        { type: "button", "data-key": "approve", "aria-describedby": "hold", ...holding(() => decide(approval, signed, "approve")) },
+        icon("key"),
+        "Hold to approve"
+      )
+    );
     hint = h("small", { id: "hold" });
-    const which = passkeys.length > 1 ? h("label.which", "with ", h("select", { "data-key": "which", onchange: (/** @type {Event} */ event) => (credential = /** @type {HTMLSelectElement} */ (event.target).value) },
-      passkeys.map((one) => h("option", { value: one.credential, selected: one.credential === credential }, one.name)))) : null;
+    const which =
+      passkeys.length > 1
+        ? h(
+            "label.which",
+            "with ",
+            h(
+              "select",
+              {
+                "data-key": "which",
+                onchange: (/** @type {Event} */ event) => (credential = /** @type {HTMLSelectElement} */ (event.target).value)
+              },
+              passkeys.map((one) => h("option", { value: one.credential, selected: one.credential === credential }, one.name))
+            )
+          )
+        : null;
     armed();
     const print = signed.hash ? grouped(hex(signed.hash), 16) : "";
     return h("div.choice", deny, go, hint, h("small", "Your passkey signs document ", h("span.mono", print), " and nothing else. ", which));
@@ -90,31 +129,104 @@ export function decision(request, seen) {
 
   /** @param {Approval} approval */
   async function takeBack(approval) {
-    const yes = await ask({ title: "Take this message back?", text: h("p", "It is not sent, and its agent is told. This is no denial: nobody has decided."), yes: "Take it back" });
+    const yes = await ask({
+      title: "Take this message back?",
+      text: h("p", "It is not sent, and its agent is told. This is no denial: nobody has decided."),
+      yes: "Take it back"
+    });
     if (yes && approval.message) await tried(api.cancelMessage(approval.message), "Taken back");
     approvalsChanged();
   }
 
   /** @param {Approval} approval */
   function onDevice(approval) {
-    const able = approval.companions.filter((one) => one.online && !one.unable_because && !one.approved), names = able.map((one) => one.name);
+    const able = approval.companions.filter((one) => one.online && !one.unable_because && !one.approved),
+      names = able.map((one) => one.name);
     const back = approval.message ? button("Take it back", () => takeBack(approval), { kind: "stop", "data-key": "back" }) : null;
     const votes = approval.quorum > 1 ? tag(`${approval.by.length} of ${approval.quorum}`, "wait") : null;
-    const others = h("div.others", approval.companions.map((one) => h("span", h(`span.dot${one.online && !one.unable_because ? ".good" : ""}`),
-      h("span", inline(one.name), one.approved ? " has approved" : one.unable_because ? `: ${one.unable_because}` : one.online ? (one.has_text ? " has the text" : " is here") : one.seen_at ? [" away since ", clock.at(one.seen_at)] : " away"))));
-    if (approval.asks_at) return h("div.device", h("div", h("h2", "Nobody is asked yet"), h("p", inline(approval.agent), " has had its cards of this hour. The turn of this one comes at ", clock.at(approval.asks_at), ".")), back);
-    const screen = approval.screen && h("div.oled", { "aria-hidden": "true" }, approval.screen.lines.slice(0, -1).join("\n"), h("i", approval.screen.lines.at(-1) ?? ""));
-    return h("div.device", able.length ? screen : null, h("div",
-      h("h2", able.length ? `Decide on ${names.join(" or ")}` : "Nobody can decide now", votes),
-      h("p", able.length ? "Read it to its last page there, then hold Approve, or press Deny." : ["It expires at ", clock.at(approval.deadline), " unless a companion comes. ", to("companions", "Companions")]), others), back);
+    const others = h(
+      "div.others",
+      approval.companions.map((one) =>
+        h(
+          "span",
+          h(`span.dot${one.online && !one.unable_because ? ".good" : ""}`),
+          h(
+            "span",
+            inline(one.name),
+            one.approved
+              ? " has approved"
+              : one.unable_because
+                ? `: ${one.unable_because}`
+                : one.online
+                  ? one.has_text
+                    ? " has the text"
+                    : " is here"
+                  : one.seen_at
+                    ? [" away since ", clock.at(one.seen_at)]
+                    : " away"
+          )
+        )
+      )
+    );
+    if (approval.asks_at)
+      return h(
+        "div.device",
+        h(
+          "div",
+          h("h2", "Nobody is asked yet"),
+          h("p", inline(approval.agent), " has had its cards of this hour. The turn of this one comes at ", clock.at(approval.asks_at), ".")
+        ),
+        back
+      );
+    const screen =
+      approval.screen &&
+      h("div.oled", { "aria-hidden": "true" }, approval.screen.lines.slice(0, -1).join("\n"), h("i", approval.screen.lines.at(-1) ?? ""));
+    return h(
+      "div.device",
+      able.length ? screen : null,
+      h(
+        "div",
+        h("h2", able.length ? `Decide on ${names.join(" or ")}` : "Nobody can decide now", votes),
+        h(
+          "p",
+          able.length
+            ? "Read it to its last page there, then hold Approve, or press Deny."
+            : ["It expires at ", clock.at(approval.deadline), " unless a companion comes. ", to("companions", "Companions")]
+        ),
+        others
+      ),
+      back
+    );
   }
 
   /** @param {Approval} approval */
   function decided(approval) {
-    const [word, kind] = outcome(approval.state), by = approval.by.map((who) => who.replace(/^(companion|web):/, "")), question = approval.kind === "question";
-    const verdict = approval.state === "denied" ? "Denied" : approval.state === "expired" ? "Expired: nobody decided" : approval.state === "cancelled" ? "Taken back" : "Approved";
-    return h("div.device", h("div", h("h2", icon(approval.state === "denied" || approval.state === "expired" ? "cross" : "check"), verdict, by.length && verdict !== "Taken back" ? [" by ", inline(by.join(" and "))] : null, question ? null : tag(word, kind)),
-      h("p", clock.ago(approval.decided_at ?? approval.asked_at))), approval.message ? h("a.btn", { href: link("messages", approval.message) }, "Its timeline") : null);
+    const [word, kind] = outcome(approval.state),
+      by = approval.by.map((who) => who.replace(/^(companion|web):/, "")),
+      question = approval.kind === "question";
+    const verdict =
+      approval.state === "denied"
+        ? "Denied"
+        : approval.state === "expired"
+          ? "Expired: nobody decided"
+          : approval.state === "cancelled"
+            ? "Taken back"
+            : "Approved";
+    return h(
+      "div.device",
+      h(
+        "div",
+        h(
+          "h2",
+          icon(approval.state === "denied" || approval.state === "expired" ? "cross" : "check"),
+          verdict,
+          by.length && verdict !== "Taken back" ? [" by ", inline(by.join(" and "))] : null,
+          question ? null : tag(word, kind)
+        ),
+        h("p", clock.ago(approval.decided_at ?? approval.asked_at))
+      ),
+      approval.message ? h("a.btn", { href: link("messages", approval.message) }, "Its timeline") : null
+    );
   }
 
   return {
@@ -123,14 +235,17 @@ export function decision(request, seen) {
     draw(approval, signed) {
       go = hint = null;
       if (approval.decided_at !== null) return h("div.decide", decided(approval));
-      const here = approval.web.may ? missing() ?? (signed.hash ? null : "This browser computes no hashes at this address.") : null;
+      const here = approval.web.may ? (missing() ?? (signed.hash ? null : "This browser computes no hashes at this address.")) : null;
       const byPasskey = approval.web.may && !approval.asks_at && !here && approval.web.passkeys.length > 0;
       const foot = byPasskey ? byKey(approval, signed) : onDevice(approval);
-      const why = approval.web.may && !byPasskey && !approval.asks_at ? h("p.quiet", here ?? ["No passkey is added yet: ", to("settings", "Settings"), "."]) : null;
+      const why =
+        approval.web.may && !byPasskey && !approval.asks_at
+          ? h("p.quiet", here ?? ["No passkey is added yet: ", to("settings", "Settings"), "."])
+          : null;
       return h("div.decide", foot, why);
     },
     /** Whether a finger is on it, or the browser asks for the passkey. */
     held: () => busy || frame > 0,
-    end: () => cancelAnimationFrame(frame),
+    end: () => cancelAnimationFrame(frame)
   };
 }

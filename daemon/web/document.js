@@ -32,7 +32,11 @@ export const unhex = (text) => Uint8Array.from(text.match(/../g) ?? [], (pair) =
 /** @param {string} text base64url */
 export const unbase64 = (text) => Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (char) => char.charCodeAt(0));
 /** @param {ArrayBuffer | Uint8Array} bytes */
-export const base64 = (bytes) => btoa(String.fromCharCode(...new Uint8Array(bytes))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+export const base64 = (bytes) =>
+  btoa(String.fromCharCode(...new Uint8Array(bytes)))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 /** @param {Uint8Array} bytes */
 export const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest("SHA-256", /** @type {BufferSource} */ (bytes)));
 
@@ -72,8 +76,17 @@ export function decode(bytes) {
   const file = () => ({ name: text(), kind: text(), size: number(), digest: digest() });
   const target = () => ({ channel: text(), account: text(), address: text(), known_as: option(text), thread: option(text) });
   const document = {
-    request: hex(take(16)), audit_head: digest(), agent: text(), origin: option(text), action: text(), ...target(), reply_to: option(text),
-    options: list(text), parts: list(part), attachments: list(file), also: /** @type {Also[]} */ ([]),
+    request: hex(take(16)),
+    audit_head: digest(),
+    agent: text(),
+    origin: option(text),
+    action: text(),
+    ...target(),
+    reply_to: option(text),
+    options: list(text),
+    parts: list(part),
+    attachments: list(file),
+    also: /** @type {Also[]} */ ([])
   };
   if (at < bytes.length) {
     document.also = list(() => ({ ...target(), wires: digest() }));
@@ -90,7 +103,15 @@ const DOMAIN = "gatepost/decision/web/1";
  * @param {{hub: string, credential: Uint8Array, request: string, document: Uint8Array, verdict: "approve" | "deny", nonce: Uint8Array}} of `document` is its hash
  */
 export async function statement({ hub, credential, request, document, verdict, nonce }) {
-  const pieces = [new TextEncoder().encode(DOMAIN), unhex(hub), await sha256(credential), unhex(request), document, Uint8Array.of(verdict === "approve" ? 1 : 2), nonce];
+  const pieces = [
+    new TextEncoder().encode(DOMAIN),
+    unhex(hub),
+    await sha256(credential),
+    unhex(request),
+    document,
+    Uint8Array.of(verdict === "approve" ? 1 : 2),
+    nonce
+  ];
   const all = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
   pieces.reduce((from, piece) => (all.set(piece, from), from + piece.length), 0);
   return all;

@@ -2,7 +2,8 @@
 // string that becomes a part of the page goes through here (`nodes` in dom.js), whoever wrote it.
 
 /** Everything without a shape of its own, all spaces but the plain one, and marks that are heaped up. */
-const ODD = /(?! )[\p{C}\p{Z}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffd\u{e0100}-\u{e01ef}]|\p{M}{3,}/gu;
+const ODD =
+  /(?! )[\p{C}\p{Z}\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\ufffd\u{e0100}-\u{e01ef}]|\p{M}{3,}/gu;
 /** In an address only ASCII is shown as itself: a Cyrillic `а` must not look like a Latin one. */
 export const NOT_ASCII = /[^ -~]/gu;
 const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f0-9#*]$/u;
@@ -10,7 +11,8 @@ const PICTURE = /[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f0-9#*]$/u;
 /** @param {number} code */
 function name(code) {
   if (code === 0x200b || code === 0x2060 || code === 0xfeff) return "a space without width";
-  if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code === 0x200e || code === 0x200f || code === 0x61c) return "turns the direction of text";
+  if ((code >= 0x202a && code <= 0x202e) || (code >= 0x2066 && code <= 0x2069) || code === 0x200e || code === 0x200f || code === 0x61c)
+    return "turns the direction of text";
   return code === 9 ? "a tab" : "a character that is not seen, or not as itself";
 }
 

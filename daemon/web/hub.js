@@ -25,11 +25,16 @@ export const hub = { login: null, approvals: null };
 
 /** Never twice at once, and once more if it was called meanwhile. @param {() => unknown} work @param {number} [gather] ms */
 export function coalesced(work, gather = 120) {
-  let waits = false, runs = false;
+  let waits = false,
+    runs = false;
   const run = async () => {
     waits = false;
     runs = true;
-    try { await work(); } catch { /* Whoever works says what went wrong. */ }
+    try {
+      await work();
+    } catch {
+      /* Whoever works says what went wrong. */
+    }
     runs = false;
     if (waits) setTimeout(run, gather);
   };

@@ -16,8 +16,9 @@ const POLL = 5_000;
 
 /** Splits a stream into events. @param {Response} response @param {() => void} alive @returns {AsyncGenerator<{id: string, event: string, data: string}>} */
 export async function* eventsOf(response, alive) {
-  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(), decoder = new TextDecoder();
-  for (let rest = ""; ; ) {
+  const reader = /** @type {ReadableStream<Uint8Array>} */ (response.body).getReader(),
+    decoder = new TextDecoder();
+  for (let rest = ""; ;) {
     const { value, done } = await reader.read();
     if (done) return;
     alive();
@@ -25,7 +26,9 @@ export async function* eventsOf(response, alive) {
     for (let end; (end = rest.indexOf("\n\n")) >= 0; rest = rest.slice(end + 2)) {
       const one = { id: "", event: "message", data: "" };
       for (const line of rest.slice(0, end).split("\n")) {
-        const colon = line.indexOf(":"), field = line.slice(0, colon), text = line.slice(colon + 1).replace(/^ /, "");
+        const colon = line.indexOf(":"),
+          field = line.slice(0, colon),
+          text = line.slice(colon + 1).replace(/^ /, "");
         if (field === "data") one.data += one.data ? "\n" + text : text;
         else if (field === "id" || field === "event") one[field] = text;
       }
@@ -40,7 +43,8 @@ export async function* eventsOf(response, alive) {
  * @param {(state: State) => void} turned
  */
 export function live(seq, heard, turned) {
-  let failures = 0, stopped = false;
+  let failures = 0,
+    stopped = false;
   /** @type {AbortController | null} */
   let open = null;
   /** @type {ReturnType<typeof setTimeout> | undefined} */
@@ -48,16 +52,23 @@ export function live(seq, heard, turned) {
   /** @type {() => void} */
   let wake = () => {};
   /** @param {number} ms */
-  const pause = (ms) => new Promise((done) => {
-    const timer = setTimeout(done, ms, null);
-    wake = () => { clearTimeout(timer); done(null); };
-  });
+  const pause = (ms) =>
+    new Promise((done) => {
+      const timer = setTimeout(done, ms, null);
+      wake = () => {
+        clearTimeout(timer);
+        done(null);
+      };
+    });
 
   async function stream() {
     const control = (open = new AbortController());
     const give_up = () => control.abort();
     let watchdog = setTimeout(give_up, SILENCE);
-    const alive = () => { clearTimeout(watchdog); watchdog = setTimeout(give_up, SILENCE); };
+    const alive = () => {
+      clearTimeout(watchdog);
+      watchdog = setTimeout(give_up, SILENCE);
+    };
     try {
       const response = await events(seq, control.signal);
       for await (const { id, event, data } of eventsOf(response, alive)) {
@@ -75,8 +86,14 @@ export function live(seq, heard, turned) {
 
   async function poll() {
     const { rows, newest } = await api.audit({ after: seq, limit: 200 });
-    if (newest < seq) { seq = newest; heard("missed", null); }
-    for (const row of rows) { seq = row.seq; heard(row.event, row.message); }
+    if (newest < seq) {
+      seq = newest;
+      heard("missed", null);
+    }
+    for (const row of rows) {
+      seq = row.seq;
+      heard(row.event, row.message);
+    }
     turned("polling");
   }
 
@@ -89,12 +106,17 @@ export function live(seq, heard, turned) {
         if (error instanceof Refused && error.status === 401) return;
       }
       if (stopped) return;
-      while (hidden) { turned("resting"); await pause(600_000); }
+      while (hidden) {
+        turned("resting");
+        await pause(600_000);
+      }
       failures += 1;
       try {
         if (failures >= 3) await poll();
         else if (failures > 1) turned("away");
-      } catch { turned("away"); }
+      } catch {
+        turned("away");
+      }
       // Not all pages at once, after the hub was away.
       await pause(failures >= 3 ? POLL : 400 * failures + 400 * Math.random());
     }
@@ -102,15 +124,28 @@ export function live(seq, heard, turned) {
 
   let hidden = false;
   function rest() {
-    resting = setTimeout(() => { hidden = true; open?.abort(); }, HIDDEN);
+    resting = setTimeout(() => {
+      hidden = true;
+      open?.abort();
+    }, HIDDEN);
   }
   document.addEventListener("visibilitychange", () => {
     clearTimeout(resting);
     resting = undefined;
     if (document.hidden) rest();
-    else { hidden = false; wake(); }
+    else {
+      hidden = false;
+      wake();
+    }
   });
   addEventListener("online", () => wake());
   run();
-  return { stop() { stopped = true; open?.abort(); wake(); }, seen: () => seq };
+  return {
+    stop() {
+      stopped = true;
+      open?.abort();
+      wake();
+    },
+    seen: () => seq
+  };
 }

@@ -12,10 +12,20 @@ export function open(why, then) {
   document.title = "Sign in · Gatepost";
   const wrong = h("p.wrong", { role: "alert", hidden: !why });
   /** @param {string} text */
-  const refuse = (text) => { redraw(wrong, text); wrong.hidden = false; };
+  const refuse = (text) => {
+    redraw(wrong, text);
+    wrong.hidden = false;
+  };
   if (why) refuse(why.status === 401 ? "That link was used already, or is older than two minutes. Make a new one." : reason(why));
 
-  const token = h("input", { type: "password", id: "token", autocomplete: "off", spellcheck: "false", required: true, "aria-describedby": "where" });
+  const token = h("input", {
+    type: "password",
+    id: "token",
+    autocomplete: "off",
+    spellcheck: "false",
+    required: true,
+    "aria-describedby": "where"
+  });
   /** @param {Event} event */
   const byToken = async (event) => {
     event.preventDefault();
@@ -41,17 +51,33 @@ export function open(why, then) {
   const noPasskey = missing();
 
   document.body.querySelector(".door")?.remove();
-  document.body.prepend(h("main.door",
-    h("div.brand", icon("gate"), "Gatepost"),
-    h("section.tile",
-      h("h1", "Sign in"), wrong,
-      h("p", "On the hub’s machine, this prints a link that is good once, for two minutes:"),
-      h("pre", { tabindex: "0" }, "gatepost open"),
-      h("div.or", "or"),
-      noPasskey ? h("p.quiet", noPasskey) : button("Use a passkey", byPasskey, { icon: "key" }),
-      h("div.or", "or"),
-      h("form", { onsubmit: byToken },
-        h("label.field", { for: "token" }, "The operator’s token"),
-        h("div.line", token, h("button.btn.go", { type: "submit" }, "Sign in")),
-        h("p.quiet", { id: "where" }, "It is in ", h("code", "operator.token"), " in the hub’s data directory. The page does not keep it.")))));
+  document.body.prepend(
+    h(
+      "main.door",
+      h("div.brand", icon("gate"), "Gatepost"),
+      h(
+        "section.tile",
+        h("h1", "Sign in"),
+        wrong,
+        h("p", "On the hub’s machine, this prints a link that is good once, for two minutes:"),
+        h("pre", { tabindex: "0" }, "gatepost open"),
+        h("div.or", "or"),
+        noPasskey ? h("p.quiet", noPasskey) : button("Use a passkey", byPasskey, { icon: "key" }),
+        h("div.or", "or"),
+        h(
+          "form",
+          { onsubmit: byToken },
+          h("label.field", { for: "token" }, "The operator’s token"),
+          h("div.line", token, h("button.btn.go", { type: "submit" }, "Sign in")),
+          h(
+            "p.quiet",
+            { id: "where" },
+            "It is in ",
+            h("code", "operator.token"),
+            " in the hub’s data directory. The page does not keep it."
+          )
+        )
+      )
+    )
+  );
 }

@@ -11,7 +11,15 @@ import { channelName, inline, num, place } from "./text.js";
 
 /** @typedef {import("./types.js").Summary} Summary */
 const PAGE = 100;
-const STATES = [["held", "Waits for you"], ["accepted,ready,sending", "On its way"], ["sent", "Arrived"], ["failed,expired", "Failed or expired"], ["denied", "Denied"], ["cancelled", "Taken back"], ["unknown", "Not known"]];
+const STATES = [
+  ["held", "Waits for you"],
+  ["accepted,ready,sending", "On its way"],
+  ["sent", "Arrived"],
+  ["failed,expired", "Failed or expired"],
+  ["denied", "Denied"],
+  ["cancelled", "Taken back"],
+  ["unknown", "Not known"]
+];
 
 /** @type {import("./hub.js").Screen} */
 export function open(context) {
@@ -20,32 +28,81 @@ export function open(context) {
   let pages = [[]];
   /** @type {string | null} */
   let next = null;
-  let at = /** @type {import("./hub.js").Route | null} */ (null), filter = "", read = false, asking = new AbortController(), asked = "";
+  let at = /** @type {import("./hub.js").Route | null} */ (null),
+    filter = "",
+    read = false,
+    asking = new AbortController(),
+    asked = "";
   /** @type {ReturnType<typeof messageCard> | null} */
   let card = null;
-  const view = panes(context, { screen: "messages", title: "Messages", show(id) {
-    card?.end();
-    card = id ? messageCard(view.shown, id, (whole) => {
-      const which = pages.findIndex((rows) => rows.some((one) => one.id === whole.id)), row = pages[which]?.find((one) => one.id === whole.id);
-      if (row && row.state !== whole.state) { row.state = whole.state; draw(which); }
-    }) : null;
-  } });
-  const list = h("div.many"), note = h("div"), end = h("div.end");
+  const view = panes(context, {
+    screen: "messages",
+    title: "Messages",
+    show(id) {
+      card?.end();
+      card = id
+        ? messageCard(view.shown, id, (whole) => {
+            const which = pages.findIndex((rows) => rows.some((one) => one.id === whole.id)),
+              row = pages[which]?.find((one) => one.id === whole.id);
+            if (row && row.state !== whole.state) {
+              row.state = whole.state;
+              draw(which);
+            }
+          })
+        : null;
+    }
+  });
+  const list = h("div.many"),
+    note = h("div"),
+    end = h("div.end");
   view.body.append(note, list, end);
 
   /** @type {ReturnType<typeof setTimeout> | undefined} */
   let typing;
-  const search = h("input", { type: "search", placeholder: "Text, address or id", "aria-label": "Search messages", oninput: () => { clearTimeout(typing); typing = setTimeout(set, 250); } });
+  const search = h("input", {
+    type: "search",
+    placeholder: "Text, address or id",
+    "aria-label": "Search messages",
+    oninput: () => {
+      clearTimeout(typing);
+      typing = setTimeout(set, 250);
+    }
+  });
   const select = (/** @type {string} */ label) => h("select", { "aria-label": label, onchange: set }, h("option", { value: "" }, label));
   /** @param {HTMLSelectElement} field @param {string[][]} choices */
-  const offer = (field, choices) => { field.append(...choices.map(([value, name]) => h("option", { value }, name))); fill(); };
-  const state = select("State"), agent = select("Agent"), channel = select("Channel"), fields = { state, agent, channel, q: search };
+  const offer = (field, choices) => {
+    field.append(...choices.map(([value, name]) => h("option", { value }, name)));
+    fill();
+  };
+  const state = select("State"),
+    agent = select("Agent"),
+    channel = select("Channel"),
+    fields = { state, agent, channel, q: search };
   view.tools.append(h("div.search", icon("search"), search), h("div.filters", state, agent, channel));
   offer(state, STATES);
-  api.agents().then(({ agents }) => offer(agent, agents.filter((one) => one.role === "agent").map((one) => [one.name, one.name])), () => null);
-  api.channels().then(({ channels }) => offer(channel, [...new Set(channels.map((one) => one.channel))].map((name) => [name, channelName(name)])), () => null);
+  api.agents().then(
+    ({ agents }) =>
+      offer(
+        agent,
+        agents.filter((one) => one.role === "agent").map((one) => [one.name, one.name])
+      ),
+    () => null
+  );
+  api.channels().then(
+    ({ channels }) =>
+      offer(
+        channel,
+        [...new Set(channels.map((one) => one.channel))].map((name) => [name, channelName(name)])
+      ),
+    () => null
+  );
 
-  const keys = () => Object.fromEntries(Object.entries(fields).map(([key, field]) => [key, field.value.trim()]).filter(([, value]) => value));
+  const keys = () =>
+    Object.fromEntries(
+      Object.entries(fields)
+        .map(([key, field]) => [key, field.value.trim()])
+        .filter(([, value]) => value)
+    );
   function set() {
     const to = link("messages", at?.arg, keys());
     if (to !== location.hash) location.replace(to);
@@ -57,8 +114,19 @@ export function open(context) {
   /** @param {Summary} row */
   function drawRow(row) {
     const [word, kind] = outcome(row.state);
-    return h("a.row", { href: link("messages", row.id, keys()) }, h("div.who", h("span", inline(row.agent)), icon("arrow"), h("span", place(row))), h("div.when", clock.ago(row.accepted_at)),
-      h("div.what", tag(word, kind), " ", row.files ? [tag(String(row.files), "", "clip"), " "] : null, inline(row.error && row.state === "failed" ? row.error : row.line)));
+    return h(
+      "a.row",
+      { href: link("messages", row.id, keys()) },
+      h("div.who", h("span", inline(row.agent)), icon("arrow"), h("span", place(row))),
+      h("div.when", clock.ago(row.accepted_at)),
+      h(
+        "div.what",
+        tag(word, kind),
+        " ",
+        row.files ? [tag(String(row.files), "", "clip"), " "] : null,
+        inline(row.error && row.state === "failed" ? row.error : row.line)
+      )
+    );
   }
 
   /** @param {number} which page has changed */
@@ -67,9 +135,31 @@ export function open(context) {
     while (list.children.length > pages.length) list.lastChild?.remove();
     const rows = pages.flat();
     patch(/** @type {Element} */ (list.children[which]), pages[which] ?? [], (row) => row.id, drawRow, filter);
-    redraw(note, rows.length || !read ? null : filter
-      ? empty("search", "Nothing fits", h("p", "No message has all of this."), button("Show all", () => { for (const field of Object.values(fields)) field.value = ""; set(); }, { kind: "small" }))
-      : empty("mail", "No message yet", h("p", "Agents hand messages in with their token, by MCP, HTTP or the shell."), h("p", "Make a token under ", to("agents", "Agents"), ", then try it: ", h("code", "gatepost send"), ".")));
+    redraw(
+      note,
+      rows.length || !read
+        ? null
+        : filter
+          ? empty(
+              "search",
+              "Nothing fits",
+              h("p", "No message has all of this."),
+              button(
+                "Show all",
+                () => {
+                  for (const field of Object.values(fields)) field.value = "";
+                  set();
+                },
+                { kind: "small" }
+              )
+            )
+          : empty(
+              "mail",
+              "No message yet",
+              h("p", "Agents hand messages in with their token, by MCP, HTTP or the shell."),
+              h("p", "Make a token under ", to("agents", "Agents"), ", then try it: ", h("code", "gatepost send"), ".")
+            )
+    );
     view.note.textContent = rows.length ? `${num(rows.length)}${next ? " shown" : ""}` : "";
     view.listed(rows.map((row) => row.id));
   }
@@ -90,27 +180,41 @@ export function open(context) {
       look();
     } catch (error) {
       asked = "";
-      if (!mine.signal.aborted && !pages.flat().length) redraw(note, empty("alert", "Messages could not be read", h("p", /** @type {Error} */ (error).message)));
+      if (!mine.signal.aborted && !pages.flat().length)
+        redraw(note, empty("alert", "Messages could not be read", h("p", /** @type {Error} */ (error).message)));
     }
   }
 
   /** Reads the newest again, and keeps what was read before them. */
   const refresh = coalesced(async () => {
     const fresh = await api.messages({ ...Object.fromEntries(new URLSearchParams(filter)), limit: PAGE });
-    const [first = [], ...rest] = pages, known = new Set(fresh.messages.map((row) => row.id)), last = fresh.messages.at(-1), later = new Set(rest.flat().map((row) => row.id));
+    const [first = [], ...rest] = pages,
+      known = new Set(fresh.messages.map((row) => row.id)),
+      last = fresh.messages.at(-1),
+      later = new Set(rest.flat().map((row) => row.id));
     const older = last && fresh.next ? first.filter((row) => !known.has(row.id) && row.accepted_at <= last.accepted_at) : [];
     if (!rest.length && !older.length) next = fresh.next;
     pages[0] = [...fresh.messages.filter((row) => !later.has(row.id)), ...older];
     read = true;
     draw(0);
   });
-  when(/^(message|part|queue|decision)\./, () => { refresh(); card?.reload(); });
+  when(/^(message|part|queue|decision)\./, () => {
+    refresh();
+    card?.reload();
+  });
 
   let near = false;
   const look = () => near && next && next !== asked && !signal.aborted && more(next);
-  const watcher = new IntersectionObserver((entries) => { near = !!entries.at(-1)?.isIntersecting; look(); }, /** @type {IntersectionObserverInit} */ ({ rootMargin: "900px", scrollMargin: "900px" }));
+  const watcher = new IntersectionObserver((entries) => {
+    near = !!entries.at(-1)?.isIntersecting;
+    look();
+  }, /** @type {IntersectionObserverInit} */ ({ rootMargin: "900px", scrollMargin: "900px" }));
   watcher.observe(end);
-  signal.addEventListener("abort", () => { watcher.disconnect(); asking.abort(); card?.end(); });
+  signal.addEventListener("abort", () => {
+    watcher.disconnect();
+    asking.abort();
+    card?.end();
+  });
 
   return (to) => {
     at = to;

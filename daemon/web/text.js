@@ -34,13 +34,25 @@ export const count = (count, one, several = one + "s") => `${num(count)} ${count
 
 /** @param {number} bytes */
 export function size(bytes) {
-  for (const [unit, of] of /** @type {[string, number][]} */ ([["MB", 1e6], ["KB", 1e3]])) {
+  for (const [unit, of] of /** @type {[string, number][]} */ ([
+    ["MB", 1e6],
+    ["KB", 1e3]
+  ])) {
     if (bytes >= of) return `${(bytes / of).toLocaleString("en", { maximumFractionDigits: bytes < 10 * of ? 1 : 0 })} ${unit}`;
   }
   return `${bytes} bytes`;
 }
 
-const PROPER = new Map(Object.entries({ email: "E-mail", googlechat: "Google Chat", imessage: "iMessage", ntfy: "ntfy", whatsapp: "WhatsApp", local: "The local inbox" }));
+const PROPER = new Map(
+  Object.entries({
+    email: "E-mail",
+    googlechat: "Google Chat",
+    imessage: "iMessage",
+    ntfy: "ntfy",
+    whatsapp: "WhatsApp",
+    local: "The local inbox"
+  })
+);
 /** What people call a channel. @param {string} channel */
 export const channelName = (channel) => PROPER.get(channel) ?? channel.charAt(0).toUpperCase() + channel.slice(1);
 

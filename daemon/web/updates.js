@@ -9,7 +9,15 @@ import { boardName, inline, size, words } from "./text.js";
 
 /** @typedef {import("./types.js").Updates} Updates */
 /** @type {Record<string, [string, string]>} */
-const HUB = { idle: ["", ""], asked: ["asked for", "wait"], installing: ["is installed", "wait"], restarting: ["restarts", "wait"], installed: ["installed", "sent"], went_back: ["went back", "no"], refused: ["refused", "no"] };
+const HUB = {
+  idle: ["", ""],
+  asked: ["asked for", "wait"],
+  installing: ["is installed", "wait"],
+  restarting: ["restarts", "wait"],
+  installed: ["installed", "sent"],
+  went_back: ["went back", "no"],
+  refused: ["refused", "no"]
+};
 
 /** @type {import("./hub.js").Screen} */
 export function open({ root, signal, when, often }) {
@@ -17,7 +25,14 @@ export function open({ root, signal, when, often }) {
   page(root, "Updates", "Only what is signed is installed, and what does not prove itself goes back", null, body);
   const refresh = coalesced(async () => {
     const updates = await api.updates();
-    if (!signal.aborted) redraw(body, updates.warnings.map((text) => h("p.wrong.wide", words(text))), hubTile(updates), rollOuts(updates), releases(updates));
+    if (!signal.aborted)
+      redraw(
+        body,
+        updates.warnings.map((text) => h("p.wrong.wide", words(text))),
+        hubTile(updates),
+        rollOuts(updates),
+        releases(updates)
+      );
   }, 0);
   refresh();
   when(/^(ota|update|device|hub)\./, refresh);
@@ -25,17 +40,41 @@ export function open({ root, signal, when, often }) {
 
   /** @param {Updates} updates */
   function hubTile({ hub }) {
-    const [word, kind] = HUB[hub.state] ?? [hub.state, ""], busy = ["asked", "installing", "restarting"].includes(hub.state);
+    const [word, kind] = HUB[hub.state] ?? [hub.state, ""],
+      busy = ["asked", "installing", "restarting"].includes(hub.state);
     const by = { apt: "apt, from the hub’s repository", rauc: "bundles of the image" };
-    return tile("The hub", icon("gate"), word ? tag(word, kind) : hub.newest ? tag("update", "wait") : tag("up to date", "sent"), hub.text ? h(kind === "no" ? "p.wrong" : "p", words(hub.text)) : null,
-      facts([["Installed", hub.version], ["Newest signed", hub.newest ?? "this one"], ["Updated by", hub.installed_by ? by[hub.installed_by] : "hand: it was built here"], ...hub.slots.map((slot) => /** @type {[string, string]} */ ([`Slot ${slot.name}`, `${slot.version}, ${slot.state}`]))]),
+    return tile(
+      "The hub",
+      icon("gate"),
+      word ? tag(word, kind) : hub.newest ? tag("update", "wait") : tag("up to date", "sent"),
+      hub.text ? h(kind === "no" ? "p.wrong" : "p", words(hub.text)) : null,
+      facts([
+        ["Installed", hub.version],
+        ["Newest signed", hub.newest ?? "this one"],
+        ["Updated by", hub.installed_by ? by[hub.installed_by] : "hand: it was built here"],
+        ...hub.slots.map((slot) => /** @type {[string, string]} */ ([`Slot ${slot.name}`, `${slot.version}, ${slot.state}`]))
+      ]),
       busy ? progress("The update of the hub") : null,
-      hub.newest && hub.installed_by && !busy ? h("footer", button(`Install ${hub.newest}`, () => install(hub.newest ?? ""), { kind: "small go", icon: "up" })) : null);
+      hub.newest && hub.installed_by && !busy
+        ? h(
+            "footer",
+            button(`Install ${hub.newest}`, () => install(hub.newest ?? ""), { kind: "small go", icon: "up" })
+          )
+        : null
+    );
   }
 
   /** @param {string} version */
   async function install(version) {
-    const yes = await ask({ title: `Install ${version} on the hub?`, text: [h("p", "The hub restarts. Nothing that was accepted is lost, and what waits for you waits on."), h("p", "If the new one is not healthy, the one before comes back.")], yes: "Install it", kind: "go" });
+    const yes = await ask({
+      title: `Install ${version} on the hub?`,
+      text: [
+        h("p", "The hub restarts. Nothing that was accepted is lost, and what waits for you waits on."),
+        h("p", "If the new one is not healthy, the one before comes back.")
+      ],
+      yes: "Install it",
+      kind: "go"
+    });
     if (yes) await tried(api.rollOutHub({ version }), "It is asked for");
     refresh();
   }
@@ -43,25 +82,109 @@ export function open({ root, signal, when, often }) {
   /** @param {Updates} updates */
   function rollOuts({ roll_outs, companions }) {
     const paused = roll_outs.length > 0 && roll_outs.every((one) => one.paused);
-    return tile("Companions’ firmware", icon("device"), paused ? tag("paused", "wait") : null,
-      roll_outs.length ? roll_outs.map((one) => h("div.roll", h("p", h("b", `${boardName(one.board)} to ${one.version}`), " · ", clock.ago(one.at)), progress(`${boardName(one.board)} to ${one.version}`, one.confirmed / Math.max(1, one.companions)),
-        h("p.quiet", `${one.confirmed} of ${one.companions} have proved it · by `, inline(one.by.replace(/^operator:/, ""))))) : h("p.quiet", "Nothing is rolled out."),
+    return tile(
+      "Companions’ firmware",
+      icon("device"),
+      paused ? tag("paused", "wait") : null,
+      roll_outs.length
+        ? roll_outs.map((one) =>
+            h(
+              "div.roll",
+              h("p", h("b", `${boardName(one.board)} to ${one.version}`), " · ", clock.ago(one.at)),
+              progress(`${boardName(one.board)} to ${one.version}`, one.confirmed / Math.max(1, one.companions)),
+              h("p.quiet", `${one.confirmed} of ${one.companions} have proved it · by `, inline(one.by.replace(/^operator:/, "")))
+            )
+          )
+        : h("p.quiet", "Nothing is rolled out."),
       facts(companions.map((one) => [one.name, one.update?.text ?? one.firmware?.version ?? "not known yet"])),
-      roll_outs.length ? h("footer", act(paused ? "Go on" : "Pause", () => api.restRollOuts(paused ? "resume" : "pause"), paused ? "They go on" : "They rest", refresh)) : null);
+      roll_outs.length
+        ? h(
+            "footer",
+            act(
+              paused ? "Go on" : "Pause",
+              () => api.restRollOuts(paused ? "resume" : "pause"),
+              paused ? "They go on" : "They rest",
+              refresh
+            )
+          )
+        : null
+    );
   }
 
   /** @param {Updates} updates */
   function releases({ releases: all, root: trust }) {
-    if (!all.length) return h("section.tile.wide", empty("up", "No release yet", h("p", trust === null ? "This hub has no root, so it takes no release. Set the root’s file, and restart it:" : "A release is a signed file. Add it on the hub’s machine:"), copyable(trust === null ? '[updates]\nroot = "root.1"' : "gatepost ota add esp32c3-0.3.0.gpu")));
-    return h("section.tile.wide", h("header", h("h2", "Releases")), h("div.scroll", { tabindex: "0", role: "region", "aria-label": "Releases" }, h("table",
-      h("thead", h("tr", ["Board", "Version", "Size", "Added", "Good until", "Roll-out"].map((name) => h("th", { scope: "col" }, name)))),
-      h("tbody", all.map((one) => h("tr", h("th", { scope: "row" }, boardName(one.board)), h("td", one.version), h("td", size(one.size)), h("td", clock.ago(one.added_at)), h("td", clock.at(one.expires_at)),
-        h("td.end-cell", one.problem ? tag(one.problem, "no") : one.rolled_out ? tag("rolled out", "sent") : one.newest ? button("Roll out", () => rollOut(one), { kind: "small", "aria-label": `Roll out ${one.version} for ${boardName(one.board)}` }) : null)))))));
+    if (!all.length)
+      return h(
+        "section.tile.wide",
+        empty(
+          "up",
+          "No release yet",
+          h(
+            "p",
+            trust === null
+              ? "This hub has no root, so it takes no release. Set the root’s file, and restart it:"
+              : "A release is a signed file. Add it on the hub’s machine:"
+          ),
+          copyable(trust === null ? '[updates]\nroot = "root.1"' : "gatepost ota add esp32c3-0.3.0.gpu")
+        )
+      );
+    return h(
+      "section.tile.wide",
+      h("header", h("h2", "Releases")),
+      h(
+        "div.scroll",
+        { tabindex: "0", role: "region", "aria-label": "Releases" },
+        h(
+          "table.releases",
+          h(
+            "thead",
+            h(
+              "tr",
+              ["Board", "Version", "Size", "Added", "Good until", "Roll-out"].map((name) => h("th", { scope: "col" }, name))
+            )
+          ),
+          h(
+            "tbody",
+            all.map((one) =>
+              h(
+                "tr",
+                h("th", { scope: "row" }, boardName(one.board)),
+                h("td", one.version),
+                h("td", size(one.size)),
+                h("td", clock.ago(one.added_at)),
+                h("td", clock.at(one.expires_at)),
+                h(
+                  "td.end-cell",
+                  one.problem
+                    ? tag(one.problem, "no")
+                    : one.rolled_out
+                      ? tag("rolled out", "sent")
+                      : one.newest
+                        ? button("Roll out", () => rollOut(one), {
+                            kind: "small",
+                            "aria-label": `Roll out ${one.version} for ${boardName(one.board)}`
+                          })
+                        : null
+                )
+              )
+            )
+          )
+        )
+      )
+    );
   }
 
   /** @param {import("./types.js").ReleaseView} one */
   async function rollOut({ board, version }) {
-    const yes = await ask({ title: `Roll ${version} out?`, text: h("p", `One ${boardName(board)} gets it first. The others follow when it has proved it, and never so many at once that too few could approve.`), yes: "Roll it out", kind: "go" });
+    const yes = await ask({
+      title: `Roll ${version} out?`,
+      text: h(
+        "p",
+        `One ${boardName(board)} gets it first. The others follow when it has proved it, and never so many at once that too few could approve.`
+      ),
+      yes: "Roll it out",
+      kind: "go"
+    });
     if (yes) await tried(api.rollOut({ version, board }), "It is rolled out");
     refresh();
   }

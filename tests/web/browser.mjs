@@ -7,32 +7,72 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { chromium } from "playwright-core";
 import { Hub } from "./hub/hub.mjs";
-import { NOON } from "./hub/world.mjs";
+import { NOON } from "./hub/time.mjs";
 
 // Without the networking flags it looks for Google's hosts at every start.
-const FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync", "--font-render-hinting=none", "--force-color-profile=srgb"];
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+  "--font-render-hinting=none",
+  "--force-color-profile=srgb"
+];
 
 export async function launch() {
   const folder = mkdtempSync(join(tmpdir(), "gatepost-web-"));
   // Its cache of fonts, and nothing of the one who runs this.
   const env = { ...process.env, FONTCONFIG_FILE: fileURLToPath(new URL("fonts.conf", import.meta.url)), XDG_CACHE_HOME: folder };
   const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", headless: true, args: FLAGS, env });
-  return { browser, close: async () => { await browser.close(); rmSync(folder, { recursive: true, force: true }); } };
+  return {
+    browser,
+    close: async () => {
+      await browser.close();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  };
 }
 
 /** Opens a hub, and a page that is signed in to it. What it did wrong stands in `faults`. */
-export async function visit(browser, { hub: options = {}, width = 1360, height = width < 500 ? 844 : 900, scheme = "light", hash = "#/waiting", signIn = true, expects = [], before = null } = {}) {
+export async function visit(
+  browser,
+  {
+    hub: options = {},
+    width = 1360,
+    height = width < 500 ? 844 : 900,
+    scheme = "light",
+    hash = "#/waiting",
+    signIn = true,
+    expects = [],
+    before = null
+  } = {}
+) {
   const hub = await new Hub(options).listen();
-  const context = await browser.newContext({ viewport: { width, height }, colorScheme: scheme, timezoneId: "UTC", locale: "en-GB", hasTouch: width < 500 });
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: scheme,
+    timezoneId: "UTC",
+    locale: "en-GB",
+    hasTouch: width < 500
+  });
   const faults = [];
   const watch = (page) => {
-    page.on("console", (line) => { if (!expects.some((known) => known.test(line.text()))) faults.push(`the console says: ${line.text()}`); });
+    page.on("console", (line) => {
+      if (!expects.some((known) => known.test(line.text()))) faults.push(`the console says: ${line.text()}`);
+    });
     page.on("pageerror", (error) => faults.push(`it throws: ${error.stack ?? error.message}`));
-    page.on("request", (request) => { if (!request.url().startsWith(hub.origin + "/")) faults.push(`it asks ${request.url()}`); });
+    page.on("request", (request) => {
+      if (!request.url().startsWith(hub.origin + "/")) faults.push(`it asks ${request.url()}`);
+    });
     return page;
   };
   context.on("page", watch);
-  await context.addInitScript(() => document.addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`)));
+  await context.addInitScript(() =>
+    document.addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`))
+  );
   if (before) await context.addInitScript(before);
   const page = await context.newPage();
   if (options.frozen) await page.clock.setFixedTime(NOON);
@@ -42,7 +82,10 @@ export async function visit(browser, { hub: options = {}, width = 1360, height =
     if (hash !== "#/waiting") await page.goto(`${hub.origin}/${hash}`);
   } else await page.goto(`${hub.origin}/${hash}`);
   await settled(page);
-  const close = async () => { await context.close(); await hub.stop(); };
+  const close = async () => {
+    await context.close();
+    await hub.stop();
+  };
   return { hub, context, page, faults, close };
 }
 

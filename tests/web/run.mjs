@@ -6,10 +6,13 @@ import { launch } from "./browser.mjs";
 
 const [update, filter] = [process.argv.includes("--update-pictures"), process.argv.slice(2).find((word) => !word.startsWith("--"))];
 process.env.UPDATE_PICTURES = update ? "1" : "";
-const AT_ONCE = 4, TOO_LONG = 90_000;
+const AT_ONCE = 4,
+  TOO_LONG = 90_000;
 
 const tests = [];
-for (const file of readdirSync(new URL("flows/", import.meta.url)).filter((name) => name.endsWith(".mjs")).sort()) {
+for (const file of readdirSync(new URL("flows/", import.meta.url))
+  .filter((name) => name.endsWith(".mjs"))
+  .sort()) {
   const { default: flows } = await import(`./flows/${file}`);
   for (const [name, run] of Object.entries(flows)) tests.push({ name: `${file.replace(".mjs", "")}: ${name}`, run });
 }
@@ -19,14 +22,20 @@ if (!chosen.length) {
   process.exit(2);
 }
 
-const began = Date.now(), failed = [], { browser, close } = await launch(), alone = ({ name }) => name.includes(" alone: ");
+const began = Date.now(),
+  failed = [],
+  { browser, close } = await launch(),
+  alone = ({ name }) => name.includes(" alone: ");
 /** @param {typeof chosen} queue */
 async function worker(queue) {
-  for (let test; (test = queue.shift()); ) {
+  for (let test; (test = queue.shift());) {
     const start = Date.now();
     let timer;
     try {
-      await Promise.race([test.run(browser), new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`it takes over ${TOO_LONG / 1000} s`)), TOO_LONG)))]);
+      await Promise.race([
+        test.run(browser),
+        new Promise((_, reject) => (timer = setTimeout(() => reject(new Error(`it takes over ${TOO_LONG / 1000} s`)), TOO_LONG)))
+      ]);
       console.log(`ok      ${test.name} (${((Date.now() - start) / 1000).toFixed(1)} s)`);
     } catch (error) {
       failed.push({ name: test.name, error });

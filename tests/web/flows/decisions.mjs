@@ -6,7 +6,16 @@ import { expect, sees, settled, visit } from "../browser.mjs";
 async function authenticator(page) {
   const session = await page.context().newCDPSession(page);
   await session.send("WebAuthn.enable");
-  const { authenticatorId } = await session.send("WebAuthn.addVirtualAuthenticator", { options: { protocol: "ctap2", transport: "internal", hasResidentKey: true, hasUserVerification: true, isUserVerified: true, automaticPresenceSimulation: true } });
+  const { authenticatorId } = await session.send("WebAuthn.addVirtualAuthenticator", {
+    options: {
+      protocol: "ctap2",
+      transport: "internal",
+      hasResidentKey: true,
+      hasUserVerification: true,
+      isUserVerified: true,
+      automaticPresenceSimulation: true
+    }
+  });
   return (isUserVerified) => session.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified });
 }
 
@@ -53,7 +62,8 @@ async function hold(page, go, ms) {
 export default {
   "held for a second and a half, it is approved, and the hub verifies the signature": async (browser) => {
     const { page, hub, faults, close } = await ready(browser);
-    const [first] = hub.world.approvals, go = await card(page, hub, first);
+    const [first] = hub.world.approvals,
+      go = await card(page, hub, first);
     await readToItsEnd(page);
     await hold(page, go, 1_800);
     await sees(page, "Approved by phone");
@@ -64,21 +74,26 @@ export default {
 
   "let go earlier, or before its end was seen, nothing happens": async (browser) => {
     const { page, hub, faults, close } = await ready(browser, { height: 560 });
-    const [first] = hub.world.approvals, go = await card(page, hub, first);
-    expect(await go.getAttribute("aria-disabled") === "true", "it is armed before its end was seen");
+    const [first] = hub.world.approvals,
+      go = await card(page, hub, first);
+    expect((await go.getAttribute("aria-disabled")) === "true", "it is armed before its end was seen");
     await hold(page, go, 1_800);
     await sees(page, "Read it to its end first.");
     await readToItsEnd(page);
     await hold(page, go, 900);
     await page.waitForTimeout(1_000);
-    expect(first.state === "held" && !hub.seen.some((call) => call.includes("/challenge") && call.includes("approvals")), "a short hold decided");
+    expect(
+      first.state === "held" && !hub.seen.some((call) => call.includes("/challenge") && call.includes("approvals")),
+      "a short hold decided"
+    );
     await close();
     expect(!faults.length, faults.join("\n"));
   },
 
   "by keyboard: held with the space bar, and denied with enter": async (browser) => {
     const { page, hub, faults, close } = await ready(browser);
-    const [first, second] = hub.world.approvals, go = await card(page, hub, second);
+    const [first, second] = hub.world.approvals,
+      go = await card(page, hub, second);
     await readToItsEnd(page);
     await go.focus();
     await page.keyboard.down(" ");
@@ -97,7 +112,8 @@ export default {
   "nobody verified: the browser signs nothing": async (browser) => {
     const { page, hub, verified, close } = await ready(browser);
     await verified(false);
-    const [first] = hub.world.approvals, go = await card(page, hub, first);
+    const [first] = hub.world.approvals,
+      go = await card(page, hub, first);
     await readToItsEnd(page);
     await hold(page, go, 1_800);
     await sees(page, "Nothing was decided");
@@ -107,8 +123,11 @@ export default {
 
   "changed bytes, another verdict, a replay: the hub refuses": async (browser) => {
     const { page, hub, close } = await ready(browser, { expects: [/40[39]/] });
-    const [first, second] = hub.world.approvals, sent = [];
-    page.on("request", (request) => { if (request.url().endsWith("/decision")) sent.push(request.postDataJSON()); });
+    const [first, second] = hub.world.approvals,
+      sent = [];
+    page.on("request", (request) => {
+      if (request.url().endsWith("/decision")) sent.push(request.postDataJSON());
+    });
     const go = await card(page, hub, first);
     await readToItsEnd(page);
     // The hub changes what is signed after the page has read it.
@@ -121,12 +140,20 @@ export default {
     await page.waitForTimeout(200);
     await hold(page, go, 1_800);
     await sees(page, "Approved by phone");
-    const again = (request, change) => page.evaluate(async ([url, body]) => (await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })).status, [`/v1/approvals/${request}/decision`, { ...sent.at(-1), ...change }]);
-    expect(await again(first.request, {}) === 409, "the same decision counted twice");
-    expect(await again(second.request, {}) === 409, "a decision of another request counted");
+    const again = (request, change) =>
+      page.evaluate(
+        async ([url, body]) =>
+          (await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) })).status,
+        [`/v1/approvals/${request}/decision`, { ...sent.at(-1), ...change }]
+      );
+    expect((await again(first.request, {})) === 409, "the same decision counted twice");
+    expect((await again(second.request, {})) === 409, "a decision of another request counted");
     // The same signature, and a nonce that is good for the other request.
-    const { nonce } = await page.evaluate(async (url) => (await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" })).json(), `/v1/approvals/${second.request}/challenge`);
-    expect(await again(second.request, { nonce }) === 403, "a signature over something else counted");
+    const { nonce } = await page.evaluate(
+      async (url) => (await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" })).json(),
+      `/v1/approvals/${second.request}/challenge`
+    );
+    expect((await again(second.request, { nonce })) === 403, "a signature over something else counted");
     expect(second.state === "held", second.state);
     await close();
   },
@@ -137,7 +164,7 @@ export default {
     await card(page, hub, first);
     hub.decide(first.request, "deny");
     await sees(page, "Denied by shelf");
-    expect(await page.getByRole("button", { name: "Hold to approve" }).count() === 0, "it can still be approved");
+    expect((await page.getByRole("button", { name: "Hold to approve" }).count()) === 0, "it can still be approved");
     await close();
     expect(!faults.length, faults.join("\n"));
   },
@@ -145,8 +172,11 @@ export default {
   "without web among the approvers there are no buttons, and no way": async (browser) => {
     const { page, hub, close } = await visit(browser, { expects: [/403/] });
     await sees(page, "Decide on shelf");
-    expect(await page.getByRole("button", { name: /approve|deny/i }).count() === 0, "there is a button");
-    const status = await page.evaluate(async (url) => (await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" })).status, `/v1/approvals/${hub.world.approvals[0].request}/challenge`);
+    expect((await page.getByRole("button", { name: /approve|deny/i }).count()) === 0, "there is a button");
+    const status = await page.evaluate(
+      async (url) => (await fetch(url, { method: "POST", headers: { "content-type": "application/json" }, body: "{}" })).status,
+      `/v1/approvals/${hub.world.approvals[0].request}/challenge`
+    );
     expect(status === 403, `the hub answers ${status}`);
     await close();
   },
@@ -196,5 +226,5 @@ export default {
     expect(hub.world.passkeys.length === 0, "it was added");
     await settled(page);
     await close();
-  },
+  }
 };

@@ -7,7 +7,21 @@ import { expect, settled, visit } from "../browser.mjs";
 import { compare } from "../pictures.mjs";
 
 const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const SCREENS = ["waiting", "messages", "conversations", "turns", "agents", "channels", "channels/telegram", "companions", "audit", "figures", "updates", "settings", "more"];
+const SCREENS = [
+  "waiting",
+  "messages",
+  "conversations",
+  "turns",
+  "agents",
+  "channels",
+  "channels/telegram",
+  "companions",
+  "audit",
+  "figures",
+  "updates",
+  "settings",
+  "more"
+];
 
 /** A content security policy that forbids scripts of others forbids axe's too; the browser's own door lets it in. */
 async function axe(page, where, rules = '["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]') {
@@ -15,7 +29,8 @@ async function axe(page, where, rules = '["wcag2a", "wcag2aa", "wcag21a", "wcag2
   await session.send("Runtime.evaluate", { expression: AXE });
   const { result, exceptionDetails } = await session.send("Runtime.evaluate", {
     expression: `axe.run(document, { runOnly: ${rules}, resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify(violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ": " + node.html.slice(0, 160) + " " + node.failureSummary.split("\\n").slice(1, 3).join(" ")))))`,
-    awaitPromise: true, returnByValue: true,
+    awaitPromise: true,
+    returnByValue: true
   });
   await session.detach();
   if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
@@ -35,25 +50,51 @@ const OPENED = [
   ["card-file", "waiting", (page) => page.locator("a.row").nth(1).click()],
   ["message", "messages?state=failed", (page) => page.locator("a.row").first().click()],
   ["rewritten", "messages?q=thursday", (page) => page.locator("a.row").first().click()],
-  ["pairing", "companions", async (page) => { await page.getByRole("button", { name: "Add one" }).click(); await page.getByText("Is this the number").waitFor(); }],
-  ["token", "agents", async (page) => { await page.getByRole("button", { name: "Make a token" }).first().click(); await page.locator("dialog").waitFor(); }],
-  ["verified", "audit", async (page) => { await page.getByRole("button", { name: "Check all of it" }).click(); await page.getByText("The chain holds").waitFor(); }],
-  ["table", "figures", (page) => page.getByRole("button", { name: "As a table" }).click()],
+  [
+    "pairing",
+    "companions",
+    async (page) => {
+      await page.getByRole("button", { name: "Add one" }).click();
+      await page.getByText("Is this the number").waitFor();
+    }
+  ],
+  [
+    "token",
+    "agents",
+    async (page) => {
+      await page.getByRole("button", { name: "Make a token" }).first().click();
+      await page.locator("dialog").waitFor();
+    }
+  ],
+  [
+    "verified",
+    "audit",
+    async (page) => {
+      await page.getByRole("button", { name: "Check all of it" }).click();
+      await page.getByText("The chain holds").waitFor();
+    }
+  ],
+  ["table", "figures", (page) => page.getByRole("button", { name: "As a table" }).click()]
 ];
 const ALL = [...SCREENS.map((screen) => [screen.replace("/", "-"), screen, () => {}]), ...OPENED];
 
 const flows = {};
 // Each screen in both schemes and at both widths; what does not depend on the scheme is asked of one of them.
-for (const [width, scheme, rules] of [[1360, "light"], [1360, "dark", '["color-contrast"]'], [390, "dark"]]) {
+for (const [width, scheme, rules] of [
+  [1360, "light"],
+  [1360, "dark", '["color-contrast"]'],
+  [390, "dark"]
+]) {
   for (const half of [0, 1]) {
     flows[`at ${width}, ${scheme}, ${half ? "the second half" : "the first half"}`] = async (browser) => {
-      const { page, hub, faults, close } = await visit(browser, { hub: { frozen: true }, width, scheme }), problems = [];
+      const { page, hub, faults, close } = await visit(browser, { hub: { frozen: true }, width, scheme }),
+        problems = [];
       for (const [name, screen, act] of ALL.filter(([name], at) => at % 2 === half && !(name === "card" && width > 500))) {
         // Anew, even if it is the screen of before.
         await page.goto(`${hub.origin}/#/more`);
         await page.goto(`${hub.origin}/#/${screen}`);
         await settled(page);
-        if (await act(page) !== undefined || OPENED.some((one) => one[0] === name)) await settled(page);
+        if ((await act(page)) !== undefined || OPENED.some((one) => one[0] === name)) await settled(page);
         await look(page, problems, `${name}-${width}-${scheme}`, rules, !rules);
       }
       await close();
@@ -63,7 +104,12 @@ for (const [width, scheme, rules] of [[1360, "light"], [1360, "dark", '["color-c
 }
 
 async function look(page, problems, name, rules, picture = true) {
-  for (const one of [() => axe(page, name, rules), () => fits(page, name), async () => picture && compare(name, await page.screenshot({ animations: "disabled", caret: "hide" }))]) await one().catch((error) => problems.push(error.message));
+  for (const one of [
+    () => axe(page, name, rules),
+    () => fits(page, name),
+    async () => picture && compare(name, await page.screenshot({ animations: "disabled", caret: "hide" }))
+  ])
+    await one().catch((error) => problems.push(error.message));
 }
 
 for (const width of [1360, 390]) {
@@ -73,7 +119,11 @@ for (const width of [1360, 390]) {
     for (const screen of ["waiting", "messages", "conversations", "turns", "agents", "channels", "companions", "audit", "updates"]) {
       await page.goto(`${hub.origin}/#/${screen}`);
       await settled(page);
-      const words = await page.locator(".empty").first().innerText().catch(() => "");
+      const words = await page
+        .locator(".empty")
+        .first()
+        .innerText()
+        .catch(() => "");
       if (words.split("\n").length < 2) problems.push(`${screen} says nothing when it is empty`);
       await look(page, problems, `empty-${screen}-${width}-light`, undefined, width === 1360);
     }
@@ -89,7 +139,14 @@ for (const width of [1360, 390]) {
       problems.push(...door.faults);
       await door.close();
       const { page, hub, faults, close } = await visit(browser, { hub: { frozen: true, web: true }, width, scheme });
-      hub.world.passkeys.push({ passkey: "ab", name: "phone", added_at: "2026-11-20T10:00:00.000Z", used_at: null, credential: "YWJj", public_key: "" });
+      hub.world.passkeys.push({
+        passkey: "ab",
+        name: "phone",
+        added_at: "2026-11-20T10:00:00.000Z",
+        used_at: null,
+        credential: "YWJj",
+        public_key: ""
+      });
       await page.goto(`${hub.origin}/#/more`);
       await page.goto(`${hub.origin}/#/waiting`);
       await settled(page);

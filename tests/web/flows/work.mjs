@@ -6,20 +6,25 @@ export default {
   "by keyboard alone: to the card, through the list, to another screen": async (browser) => {
     const { page, hub, faults, close } = await visit(browser);
     await page.keyboard.press("Tab");
-    expect((await page.evaluate(() => document.activeElement.textContent)) === "Skip to the content", "the first stop is not the way past the sections");
+    expect(
+      (await page.evaluate(() => document.activeElement.textContent)) === "Skip to the content",
+      "the first stop is not the way past the sections"
+    );
     await page.keyboard.press("Enter");
     await page.keyboard.press("Tab");
-    const row = () => page.evaluate(() => document.activeElement.closest("a.row")?.dataset.key ?? document.activeElement.outerHTML.slice(0, 80));
-    expect(await row() === hub.world.approvals[0].request, `the first stop in the content is ${await row()}`);
+    const row = () =>
+      page.evaluate(() => document.activeElement.closest("a.row")?.dataset.key ?? document.activeElement.outerHTML.slice(0, 80));
+    expect((await row()) === hub.world.approvals[0].request, `the first stop in the content is ${await row()}`);
     await page.keyboard.press("ArrowDown");
     await page.keyboard.press("Enter");
     await sees(page, "referral-hale.pdf");
-    expect(await row() === hub.world.approvals[1].request, "the focus left the list");
+    expect((await row()) === hub.world.approvals[1].request, "the focus left the list");
     // A change elsewhere does not take the focus away.
     hub.hold({ text: "Something new, first in the list of nothing." });
     await sees(page, "Something new, first in the list of nothing.");
-    expect(await row() === hub.world.approvals[1].request, `the focus went to ${await row()}`);
-    for (let tabs = 0; tabs < 60 && !(await page.evaluate(() => document.activeElement.textContent === "Take it back")); tabs += 1) await page.keyboard.press("Tab");
+    expect((await row()) === hub.world.approvals[1].request, `the focus went to ${await row()}`);
+    for (let tabs = 0; tabs < 60 && !(await page.evaluate(() => document.activeElement.textContent === "Take it back")); tabs += 1)
+      await page.keyboard.press("Tab");
     await page.keyboard.press("Enter");
     await page.locator("dialog").waitFor();
     await page.keyboard.press("Escape");
@@ -28,7 +33,10 @@ export default {
     expect((await page.evaluate(() => document.activeElement.textContent)) === "Take it back", "the focus did not come back");
     await page.goto(`${hub.origin}/#/agents`);
     await settled(page);
-    const ringed = await page.evaluate(() => { document.querySelector("button.btn").focus(); return getComputedStyle(document.activeElement).outlineStyle; });
+    const ringed = await page.evaluate(() => {
+      document.querySelector("button.btn").focus();
+      return getComputedStyle(document.activeElement).outlineStyle;
+    });
     expect(ringed === "solid", `what has the focus is not ringed: ${ringed}`);
     await close();
     expect(!faults.length, faults.join("\n"));
@@ -81,7 +89,11 @@ export default {
     expect(!(await page.content()).includes(token), "the token is still in the page");
     const engineer = page.locator('section[aria-label="engineer"]');
     await engineer.getByText("Try a target").click();
-    for (const [to, says] of [["slack:channel:C0123ABC", "A person is asked"], ["telegram:1", "It goes at once"], ["email:x@example.org", "It is refused"]]) {
+    for (const [to, says] of [
+      ["slack:channel:C0123ABC", "A person is asked"],
+      ["telegram:1", "It goes at once"],
+      ["email:x@example.org", "It is refused"]
+    ]) {
       await engineer.getByRole("textbox").fill(to);
       await engineer.getByRole("button", { name: "Try" }).click();
       await engineer.getByText(says).waitFor();
@@ -90,7 +102,7 @@ export default {
     await engineer.getByRole("textbox").fill("half writ");
     hub.emit("token.added");
     await page.waitForTimeout(500);
-    expect(await engineer.getByRole("textbox").inputValue() === "half writ", "what was written is gone");
+    expect((await engineer.getByRole("textbox").inputValue()) === "half writ", "what was written is gone");
     await engineer.getByRole("button", { name: "Mute for an hour" }).click();
     await engineer.getByRole("button", { name: "End the mute" }).waitFor();
     await close();
@@ -99,7 +111,8 @@ export default {
 
   "a message that may have arrived is sent again only on purpose": async (browser) => {
     const { page, hub, faults, close } = await visit(browser, { hash: "#/messages?state=unknown" });
-    const id = await page.locator("a.row").first().getAttribute("data-key"), one = hub.world.messages.find((message) => message.id === id);
+    const id = await page.locator("a.row").first().getAttribute("data-key"),
+      one = hub.world.messages.find((message) => message.id === id);
     await page.getByRole("button", { name: "Send again, perhaps twice" }).click();
     const go = page.locator("dialog").getByRole("button", { name: "Send it again" });
     expect(await go.isDisabled(), "one press is enough");
@@ -122,10 +135,16 @@ export default {
     await page.getByLabel("State").selectOption("denied");
     await page.waitForFunction(() => location.hash.includes("state=denied"));
     await settled(page);
-    expect((await page.locator(".many .row").allInnerTexts()).every((text) => /denied/.test(text)), "another state is shown");
+    expect(
+      (await page.locator(".many .row").allInnerTexts()).every((text) => /denied/.test(text)),
+      "another state is shown"
+    );
     await page.reload();
     await settled(page);
-    expect(await page.getByLabel("State").inputValue() === "denied" && await page.getByLabel("Search messages").inputValue() === "PARCEL", "a reload forgets the filters");
+    expect(
+      (await page.getByLabel("State").inputValue()) === "denied" && (await page.getByLabel("Search messages").inputValue()) === "PARCEL",
+      "a reload forgets the filters"
+    );
     await page.getByLabel("Search messages").fill("there is no such text");
     await sees(page, "Nothing fits");
     await page.getByRole("button", { name: "Show all" }).click();
@@ -139,7 +158,9 @@ export default {
     const { page, hub, faults, close } = await visit(browser, { hub: { many: 10_000 }, hash: "#/messages" });
     await page.evaluate(() => {
       window.long = [];
-      new PerformanceObserver((list) => window.long.push(...list.getEntries().map((entry) => entry.duration))).observe({ entryTypes: ["longtask"] });
+      new PerformanceObserver((list) => window.long.push(...list.getEntries().map((entry) => entry.duration))).observe({
+        entryTypes: ["longtask"]
+      });
     });
     const list = page.locator(".list");
     const rows = await list.evaluate(async (node) => {
@@ -157,7 +178,9 @@ export default {
     await page.evaluate(() => (window.long = []));
     hub.hold({ text: "The newest of ten thousand." });
     await list.evaluate((node) => node.scrollTo(0, 0));
-    await page.waitForFunction(() => document.querySelector(".many .row").textContent.includes("The newest of ten thousand."), null, { timeout: 3_000 });
+    await page.waitForFunction(() => document.querySelector(".many .row").textContent.includes("The newest of ten thousand."), null, {
+      timeout: 3_000
+    });
     const frames = await list.evaluate(async (node) => {
       const times = [];
       for (let at = 0, before = performance.now(); at < 40; at += 1) {
@@ -187,7 +210,10 @@ export default {
     await sees(page, "row 18206 was changed");
     await page.getByLabel("What").selectOption("call");
     await settled(page);
-    expect((await page.locator("tbody tr").allInnerTexts()).every((text) => /refused/i.test(text)), "other rows are shown");
+    expect(
+      (await page.locator("tbody tr").allInnerTexts()).every((text) => /refused/i.test(text)),
+      "other rows are shown"
+    );
     const download = page.waitForEvent("download");
     await page.getByRole("link", { name: "Export" }).click();
     expect((await download).suggestedFilename() === "audit.jsonl", "another file");
@@ -220,7 +246,11 @@ export default {
     for (const { channel } of hub.world.guides) {
       await page.goto(`${hub.origin}/#/channels/${channel}`);
       await page.locator(".prose h2").first().waitFor();
-      const text = await page.locator(".prose").evaluate((node) => { const copy = node.cloneNode(true); copy.querySelectorAll("pre, code").forEach((code) => code.remove()); return copy.textContent; });
+      const text = await page.locator(".prose").evaluate((node) => {
+        const copy = node.cloneNode(true);
+        copy.querySelectorAll("pre, code").forEach((code) => code.remove());
+        return copy.textContent;
+      });
       expect(!/`|\*\*|^#/m.test(text), `${channel}'s guide shows its Markdown: ${/.*(`|\*\*|^#).*/m.exec(text)?.[0]}`);
     }
     await close();
@@ -251,9 +281,13 @@ export default {
     await page.getByRole("link", { name: "More", exact: true }).tap();
     await page.locator(".more a", { hasText: "Audit" }).tap();
     await sees(page, "Check all of it");
-    const small = await page.evaluate(() => [...document.querySelectorAll("nav.nav a, main button, main select")].filter((node) => node.offsetParent && node.getBoundingClientRect().height < 32).map((node) => node.outerHTML.slice(0, 80)));
+    const small = await page.evaluate(() =>
+      [...document.querySelectorAll("nav.nav a, main button, main select")]
+        .filter((node) => node.offsetParent && node.getBoundingClientRect().height < 32)
+        .map((node) => node.outerHTML.slice(0, 80))
+    );
     expect(!small.length, `too small for a finger: ${small.join()}`);
     await close();
     expect(!faults.length, faults.join("\n"));
-  },
+  }
 };

@@ -5,28 +5,57 @@
 import { randomBytes } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
+import { Refusal } from "./refusal.mjs";
 import { answer } from "./routes.mjs";
 import { served } from "./served.mjs";
-import { NOON, approval, hash, iso, ofApproval, world } from "./world.mjs";
+import { NOON, hash, iso } from "./time.mjs";
+import { approval, ofApproval, world } from "./world.mjs";
 
 const WEB = new URL("../../../daemon/web/", import.meta.url);
-export const CSP = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'";
-const TYPES = { js: "text/javascript", css: "text/css", svg: "image/svg+xml", html: "text/html; charset=utf-8", webmanifest: "application/manifest+json" };
+export const CSP =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'";
+const TYPES = {
+  js: "text/javascript",
+  css: "text/css",
+  svg: "image/svg+xml",
+  html: "text/html; charset=utf-8",
+  webmanifest: "application/manifest+json"
+};
 const BEAT = 2_000;
-
-export class Refusal extends Error {
-  constructor(status, code, error, hint = "", reason) {
-    super(error);
-    Object.assign(this, { status, code, hint, reason });
-  }
-}
 
 export class Hub {
   /** `frozen`: its clock stands. `delay`: every answer takes so long. `noStream`: a proxy holds streams back. */
   constructor({ many, frozen = false, empty = false, delay = 0, noStream = false, web = false } = {}) {
     this.world = world({ many });
-    Object.assign(this, { frozen, delay, noStream, web, began: Date.now(), codes: new Set(), logins: new Map(), nonces: new Map(), streams: new Set(), seen: [], token: "operator-token-of-the-test", key: hash("hub key") });
-    if (empty) Object.assign(this.world, { approvals: [], messages: [], audit: [], sessions: [], local: [], requests: [], turns: [], channels: [], companions: [], lines: {}, agents: this.world.agents.filter((one) => one.role === "operator"), updates: { ...this.world.updates, root: null, releases: [], roll_outs: [] } });
+    Object.assign(this, {
+      frozen,
+      delay,
+      noStream,
+      web,
+      began: Date.now(),
+      codes: new Set(),
+      logins: new Map(),
+      nonces: new Map(),
+      streams: new Set(),
+      seen: [],
+      token: "operator-token-of-the-test",
+      key: hash("hub key")
+    });
+    if (empty)
+      Object.assign(this.world, {
+        approvals: [],
+        messages: [],
+        audit: [],
+        sessions: [],
+        local: [],
+        requests: [],
+        turns: [],
+        channels: [],
+        companions: [],
+        lines: {},
+        agents: this.world.agents.filter((one) => one.role === "operator"),
+        updates: { ...this.world.updates, root: null, releases: [], roll_outs: [] }
+      });
   }
 
   now() {
@@ -103,7 +132,8 @@ export class Hub {
     response.setHeader("referrer-policy", "no-referrer");
     response.setHeader("cache-control", "no-cache");
     try {
-      if (!/^(localhost|127\.0\.0\.1)(:\d+)?$/.test(request.headers.host ?? "")) throw new Refusal(421, "forbidden", "this is not a name of this hub");
+      if (!/^(localhost|127\.0\.0\.1)(:\d+)?$/.test(request.headers.host ?? ""))
+        throw new Refusal(421, "forbidden", "this is not a name of this hub");
       if (this.delay && url.pathname.startsWith("/v1/")) await new Promise((done) => setTimeout(done, this.delay));
       if (url.pathname === "/") return await this.file("index.html", request, response);
       const file = /^\/web\/([a-z]+\.(js|css|svg|webmanifest))$/.exec(url.pathname)?.[1];
@@ -114,12 +144,15 @@ export class Hub {
       if (!(error instanceof Refusal)) console.error(error);
       const { status = 500, code = "execution_failed", message, hint = "", reason } = error;
       if (response.headersSent) return response.destroy();
-      response.writeHead(status, { "content-type": "application/problem+json" }).end(JSON.stringify({ type: "about:blank", status, ok: false, code, error: message, hint, ...(reason ? { reason } : {}) }));
+      response
+        .writeHead(status, { "content-type": "application/problem+json" })
+        .end(JSON.stringify({ type: "about:blank", status, ok: false, code, error: message, hint, ...(reason ? { reason } : {}) }));
     }
   }
 
   async file(name, request, response) {
-    const body = served(name, await readFile(new URL(name, WEB), "utf8")), etag = `"${hash(body).slice(0, 16)}"`;
+    const body = served(name, await readFile(new URL(name, WEB), "utf8")),
+      etag = `"${hash(body).slice(0, 16)}"`;
     response.setHeader("etag", etag);
     if (request.headers["if-none-match"] === etag) return response.writeHead(304).end();
     response.writeHead(200, { "content-type": TYPES[name.split(".").pop()] }).end(body);
@@ -131,19 +164,23 @@ export class Hub {
   }
 
   begin(response, way) {
-    const cookie = randomBytes(32).toString("base64url"), login = { way };
+    const cookie = randomBytes(32).toString("base64url"),
+      login = { way };
     this.logins.set(hash(cookie), login);
     response.setHeader("set-cookie", `gatepost=${cookie}; HttpOnly; SameSite=Strict; Path=/; Max-Age=2592000`);
     return login;
   }
 
   async call(request, response, url) {
-    const login = this.login(request), anybody = ["POST /v1/login", "POST /v1/passkeys/challenge"].includes(`${request.method} ${url.pathname}`);
+    const login = this.login(request),
+      anybody = ["POST /v1/login", "POST /v1/passkeys/challenge"].includes(`${request.method} ${url.pathname}`);
     if (!login && !anybody) throw new Refusal(401, "unauthorized", "nobody is signed in here", "open the page with: gatepost open");
     let body = {};
     if (request.method !== "GET") {
-      if (request.headers.origin !== this.origin && request.headers.origin !== this.origin.replace("localhost", "127.0.0.1")) throw new Refusal(403, "forbidden", "this comes from another page", "", "origin");
-      if (!/^application\/json/.test(request.headers["content-type"] ?? "")) throw new Refusal(403, "forbidden", "this is no JSON", "", "origin");
+      if (request.headers.origin !== this.origin && request.headers.origin !== this.origin.replace("localhost", "127.0.0.1"))
+        throw new Refusal(403, "forbidden", "this comes from another page", "", "origin");
+      if (!/^application\/json/.test(request.headers["content-type"] ?? ""))
+        throw new Refusal(403, "forbidden", "this is no JSON", "", "origin");
       const pieces = [];
       for await (const piece of request) pieces.push(piece);
       body = JSON.parse(Buffer.concat(pieces).toString() || "{}");
@@ -153,13 +190,18 @@ export class Hub {
     const made = await answer(this, { method: request.method, path: url.pathname, keys: url.searchParams, body, login, response });
     if (made === undefined) throw new Refusal(404, "not_found", "there is nothing at this path");
     if (response.headersSent) return;
-    response.writeHead(request.method === "POST" && made.created ? 201 : 200, { "content-type": "application/json" }).end(JSON.stringify({ ok: true, ...made, created: undefined }));
+    response
+      .writeHead(request.method === "POST" && made.created ? 201 : 200, { "content-type": "application/json" })
+      .end(JSON.stringify({ ok: true, ...made, created: undefined }));
   }
 
   stream(request, response, after) {
     if (this.noStream) return;
     response.writeHead(200, { "content-type": "text/event-stream" });
-    const write = (row) => response.write(`id: ${row.seq}\nevent: ${row.event}\ndata: ${JSON.stringify({ seq: row.seq, at: row.at, id: row.message, actor: row.actor, detail: row.detail })}\n\n`);
+    const write = (row) =>
+      response.write(
+        `id: ${row.seq}\nevent: ${row.event}\ndata: ${JSON.stringify({ seq: row.seq, at: row.at, id: row.message, actor: row.actor, detail: row.detail })}\n\n`
+      );
     response.write(`id: ${after}\nretry: 2000\n: from here on\n\n`);
     this.world.audit.filter((row) => row.seq > after).forEach(write);
     const beat = setInterval(() => response.write(`id: ${this.world.seq}\n: nothing new\n\n`), BEAT);
@@ -177,6 +219,8 @@ export class Hub {
       response.write(`event: progress\ndata: ${JSON.stringify({ done: Math.round(of * done), of })}\n\n`);
       await new Promise((next) => setTimeout(next, 60));
     }
-    response.end(`event: report\ndata: ${JSON.stringify({ ok: true, rows: of, purged_to: 0, last: this.world.seq, signed_to: this.world.seq - 12, checkpoints: 41, decisions: 312, faults: this.faults ?? [] })}\n\n`);
+    response.end(
+      `event: report\ndata: ${JSON.stringify({ ok: true, rows: of, purged_to: 0, last: this.world.seq, signed_to: this.world.seq - 12, checkpoints: 41, decisions: 312, faults: this.faults ?? [] })}\n\n`
+    );
   }
 }

@@ -9,7 +9,8 @@ const unbase64 = (text) => Buffer.from(text, "base64url");
 /** The reason why it does not count, or null. */
 export function refusal({ assertion, challenge, origin, rpId, spki }) {
   const client = JSON.parse(unbase64(assertion.client_data).toString());
-  const authenticator = unbase64(assertion.authenticator_data), flags = authenticator[32];
+  const authenticator = unbase64(assertion.authenticator_data),
+    flags = authenticator[32];
   if (client.type !== "webauthn.get") return "it is no assertion";
   if (!unbase64(client.challenge).equals(challenge)) return "it signs something else";
   if (client.origin !== origin) return "it is of another origin";
@@ -24,7 +25,12 @@ export function refusal({ assertion, challenge, origin, rpId, spki }) {
 /** What a decision signs. */
 export function statement({ hub, credential, request, document, verdict, nonce }) {
   return Buffer.concat([
-    Buffer.from("gatepost/decision/web/1"), Buffer.from(hub, "hex"), sha256(credential), Buffer.from(request, "hex"), document,
-    Buffer.from([verdict === "approve" ? 1 : 2]), nonce,
+    Buffer.from("gatepost/decision/web/1"),
+    Buffer.from(hub, "hex"),
+    sha256(credential),
+    Buffer.from(request, "hex"),
+    document,
+    Buffer.from([verdict === "approve" ? 1 : 2]),
+    nonce
   ]);
 }
