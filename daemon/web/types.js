@@ -18,6 +18,15 @@
  * @property {string} [reason]
  */
 
+/**
+ * `GET /v1/events?after=SEQ`: as it is for everybody, with the cookie too. Each event's `id` is its number, its name the audit's word
+ * for it, and its data has at least this. `missed` says that some are gone; the page then reads everything anew. Words that are only
+ * there with the page: `login.began`, `login.ended`, `passkey.added`, `passkey.removed`, `agent.muted`, `agent.unmuted`,
+ * `question.asked`, `question.approved`, `question.denied`, `question.expired`. Where `/v1/events` does not get through, the page reads
+ * `GET /v1/audit?after=SEQ`, whose rows are the same.
+ * @typedef {{seq: number, at: Time, id: string | null}} Happening
+ */
+
 // ---- the person's own calls: logins, passkeys ------------------------------------------------------------------------
 
 /**
