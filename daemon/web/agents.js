@@ -4,8 +4,8 @@ import { api } from "./api.js";
 import * as clock from "./clock.js";
 import { act, ask, button, copyable, empty, facts, h, icon, page, reason, redraw, tag, tile, tried } from "./dom.js";
 import { face } from "./sheet.js";
-import { coalesced } from "./hub.js";
-import { inline, machine, words } from "./text.js";
+import { coalesced, hub, link, whenApprovals } from "./hub.js";
+import { count, inline, machine, words } from "./text.js";
 
 /** @typedef {import("./types.js").AgentView} AgentView */
 /** @type {Record<string, [string, string]>} */
@@ -78,11 +78,13 @@ export function open({ root, signal, when, often }) {
     );
   }, 0);
   refresh();
-  when(/^(token|agent|configuration)\.|^message\.held/, refresh);
+  when(/^(token|agent|configuration)\./, refresh);
+  whenApprovals(refresh, signal);
   often(60, refresh);
 
   /** @param {AgentView} one */
   function drawAgent(one) {
+    const waits = [...(hub.approvals?.waiting ?? []), ...(hub.approvals?.later ?? [])].filter((row) => row.agent === one.name);
     const muted = one.muted_until && clock.until(one.muted_until) > 0;
     /** @param {string[]} all @param {string} none */
     const list = (all, none) => (all.length ? h("span.targets", all.map(machine)) : none);
@@ -102,6 +104,7 @@ export function open({ root, signal, when, often }) {
               ["May write to", list(one.allow, "nobody")],
               ["Always held", list(one.hold, "nothing")],
               ["Leaving its conversation", CROSS[one.cross_context ?? ""]],
+              ["Waits for you", waits[0] && h("a.link", { href: link("waiting", waits[0].request) }, count(waits.length, "card"))],
               ["Cards this hour", one.cards_per_hour ? `${one.cards} of ${one.cards_per_hour}` : String(one.cards)],
               ["Muted until", muted && clock.at(one.muted_until ?? "")]
             ]),

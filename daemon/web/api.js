@@ -81,6 +81,7 @@ const CALLS = {
   sessions: "GET sessions",
   transcript: "GET sessions/transcript",
   sayToAgent: "POST inbound",
+  localInbox: "GET local",
   people: "GET people",
   answerAccess: "POST people/requests/*",
   turns: "GET turns",

@@ -2,7 +2,7 @@
 
 import { api } from "./api.js";
 import * as clock from "./clock.js";
-import { act, empty, h, icon, patch, reason, redraw, tried } from "./dom.js";
+import { act, empty, h, icon, patch, reason, redraw, tag, tried } from "./dom.js";
 import { coalesced, link, to } from "./hub.js";
 import { panes } from "./panes.js";
 import { head, talk, where } from "./sheet.js";
@@ -13,6 +13,9 @@ import { channelName, inline, machine, parted, words } from "./text.js";
 
 /** The agent's name has no slash; a session's may have anything. @param {{agent: string, session: string}} of */
 const idOf = ({ agent, session }) => `${agent}/${session}`;
+
+/** The hub's own inbox, which is of no session. */
+const LOCAL = "local";
 
 /** @type {import("./hub.js").Screen} */
 export function open(context) {
@@ -26,8 +29,9 @@ export function open(context) {
   });
   const asks = h("div"),
     list = h("div.talks"),
-    nothing = h("div");
-  view.body.append(asks, nothing, list);
+    nothing = h("div"),
+    inbox = h("div.talks");
+  view.body.append(asks, nothing, list, inbox);
   /** @type {Session[]} */
   let sessions = [];
   let drawn = "";
@@ -66,8 +70,24 @@ export function open(context) {
     );
 
   const refresh = coalesced(async () => {
-    const [{ sessions: all }, { requests }] = await Promise.all([api.sessions({ limit: 200 }), api.people()]);
+    const [{ sessions: all }, { requests }, { arrived }] = await Promise.all([
+      api.sessions({ limit: 200 }),
+      api.people(),
+      api.localInbox({ last: 200 })
+    ]);
     sessions = all;
+    const last = arrived.at(-1);
+    redraw(
+      inbox,
+      last &&
+        h(
+          "a.row",
+          { href: link("conversations", LOCAL), "data-key": LOCAL },
+          h("div.who", h("span", channelName(LOCAL))),
+          h("div.when", clock.ago(last.at)),
+          h("div.what", "to ", machine(last.address), ": ", inline(last.text))
+        )
+    );
     redraw(asks, requests.length ? [h("h2.group", "Asks to be let in"), requests.map(drawRequest)] : null);
     redraw(
       nothing,
@@ -93,7 +113,7 @@ export function open(context) {
     );
     patch(list, sessions, idOf, drawRow);
     view.note.textContent = sessions.length ? String(sessions.length) : "";
-    view.listed(sessions.map(idOf));
+    view.listed([...sessions.map(idOf), ...(last ? [LOCAL] : [])]);
   }, 0);
   refresh();
   context.when(/^(turn|access|message\.sent|context)/, () => {
@@ -105,6 +125,7 @@ export function open(context) {
   /** @param {string | null} id */
   async function show(id) {
     if (!id) return;
+    if (id === LOCAL) return showInbox();
     const slash = id.indexOf("/"),
       agent = id.slice(0, slash),
       session = id.slice(slash + 1),
@@ -133,6 +154,26 @@ export function open(context) {
     } catch (error) {
       redraw(view.shown, empty("chat", "This conversation could not be read", h("p", reason(error))));
     }
+  }
+
+  async function showInbox() {
+    const { arrived } = await api.localInbox({ last: 200 });
+    if (view.chosen() !== LOCAL) return;
+    const lines = arrived.map((one) => ({
+      who: one.address,
+      at: one.at,
+      kind: "message",
+      text: words(one.text),
+      more: one.attachment && tag(one.attachment.name, "", "clip")
+    }));
+    redraw(
+      view.shown,
+      h(
+        "div.sheet",
+        h("header.asks", h("div", h("div.line", "What agents sent to the hub itself"), h("h1.target", channelName(LOCAL)))),
+        h("section", { "aria-label": "What arrived" }, talk(lines))
+      )
+    );
   }
 
   /** An answer goes to the agent from the hub's own inbox; to people, only agents write. @param {string} agent @param {string} session @param {string[]} places */

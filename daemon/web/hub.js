@@ -1,7 +1,7 @@
 // What more than one screen knows: who is here, and what waits. And how a screen hears of changes.
 
-import { api } from "./api.js";
-import { h } from "./dom.js";
+import { api, Refused } from "./api.js";
+import { h, say } from "./dom.js";
 
 /**
  * @typedef {object} Route `#/screen/arg?keys`
@@ -26,14 +26,18 @@ export const hub = { login: null, approvals: null };
 /** Never twice at once, and once more if it was called meanwhile. @param {() => unknown} work @param {number} [gather] ms */
 export function coalesced(work, gather = 120) {
   let waits = false,
-    runs = false;
+    runs = false,
+    told = "";
   const run = async () => {
     waits = false;
     runs = true;
     try {
       await work();
-    } catch {
-      /* Whoever works says what went wrong. */
+      told = "";
+    } catch (error) {
+      const refused = error instanceof Refused && error.status > 0 && error.status !== 401;
+      // That nobody answers is said elsewhere; the rest is said once, however often it is tried again.
+      if (refused && told !== error.message) say((told = error.message) + " " + error.hint, "no");
     }
     runs = false;
     if (waits) setTimeout(run, gather);

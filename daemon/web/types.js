@@ -313,6 +313,16 @@
  */
 
 /**
+ * `GET /v1/local?last=N`: the newest N, oldest first.
+ * @typedef {object} Arrived
+ * @property {number} seq
+ * @property {string} address
+ * @property {Time} at
+ * @property {string} text
+ * @property {{name: string} | null} [attachment]
+ */
+
+/**
  * `GET /v1/people`: `{ok, people, requests}`
  * @typedef {object} AccessRequest
  * @property {string} code
@@ -553,6 +563,7 @@
  * @property {(filter: {agent?: string, limit?: number}) => Promise<{sessions: Session[]}>} sessions
  * @property {(of: {agent: string, session: string, limit?: number}) => Promise<{lines: SessionLine[]}>} transcript
  * @property {(report: {agent: string, session: string, channel: "local", peer: string, sender: string, text: string}) => Promise<unknown>} sayToAgent
+ * @property {(which: {last: number}) => Promise<{arrived: Arrived[]}>} localInbox
  * @property {() => Promise<{requests: AccessRequest[]}>} people
  * @property {(code: string, answer: {allow: boolean}) => Promise<unknown>} answerAccess
  * @property {(filter: {agent?: string, state?: string, limit?: number}) => Promise<{turns: TurnRow[]}>} turns

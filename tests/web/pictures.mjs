@@ -9,7 +9,7 @@ const KEPT = new URL("pictures/", import.meta.url),
 /** How far a colour's channel may be off: what fewer colours, and another build of the font's library, may do. */
 const COLOUR = 48;
 /** The share of pixels that may be off more than that. */
-const SHARE = 0.004;
+const SHARE = 0.0006;
 /** Colours of a kept picture: letters on paper need few. */
 const COLOURS = 48;
 

@@ -197,7 +197,7 @@ export default {
         new Set(
           performance
             .getEntriesByType("resource")
-            .map((one) => one.name)
+            .map((one) => one.name.split("#")[0])
             .filter((name) => /\/web\//.test(name))
         ).size
     );

@@ -226,6 +226,8 @@ export default {
     await page.getByLabel("What to say to engineer").fill("Announce it, please.");
     await page.getByRole("button", { name: "Say it" }).click();
     await page.locator(".said-lines li", { hasText: "Announce it, please." }).waitFor();
+    await page.getByRole("link", { name: /^The local inbox/ }).click();
+    await page.locator(".said-lines li", { hasText: "I have asked to announce it" }).waitFor();
     await page.getByRole("button", { name: "Let in" }).click();
     await page.locator(".asking").waitFor({ state: "detached" });
     expect(hub.world.requests.length === 0 && hub.world.lines["engineer main"].at(-1).who === "me", "it did not arrive");
@@ -267,6 +269,21 @@ export default {
     await page.getByText("Safari on iPhone").waitFor({ state: "detached" });
     await page.getByLabel("Find a key").fill("cards");
     await page.waitForFunction(() => document.querySelectorAll(".keys dt").length === 1);
+    await close();
+    expect(!faults.length, faults.join("\n"));
+  },
+
+  "what the hub cannot answer is said once, and the rest goes on": async (browser) => {
+    const { page, hub, faults, close } = await visit(browser, { expects: [/50[02]/] });
+    hub.broken = /v1\/agents/;
+    await page.goto(`${hub.origin}/#/agents`);
+    await sees(page, "the database failed");
+    hub.emit("token.added");
+    await page.waitForTimeout(600);
+    expect((await page.locator(".said").count()) === 1, "it is said again and again");
+    hub.broken = null;
+    hub.emit("token.added");
+    await page.getByRole("heading", { name: "engineer" }).waitFor();
     await close();
     expect(!faults.length, faults.join("\n"));
   },

@@ -135,6 +135,7 @@ export class Hub {
       if (!/^(localhost|127\.0\.0\.1)(:\d+)?$/.test(request.headers.host ?? ""))
         throw new Refusal(421, "forbidden", "this is not a name of this hub");
       if (this.delay && url.pathname.startsWith("/v1/")) await new Promise((done) => setTimeout(done, this.delay));
+      if (this.broken?.test(url.pathname)) throw new Refusal(502, "execution_failed", "the database failed", "see the hub's log");
       if (url.pathname === "/") return await this.file("index.html", request, response);
       const file = /^\/web\/([a-z]+\.(js|css|svg|webmanifest))$/.exec(url.pathname)?.[1];
       if (file && file !== "types.js") return await this.file(file, request, response);

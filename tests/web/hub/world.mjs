@@ -287,6 +287,7 @@ export function world({ many = 36 } = {}) {
     by: ["companion:hall"]
   });
 
+  made.companions[0].shows = made.approvals[0].request;
   for (const one of made.approvals.filter((one) => one.message)) made.messages.push(ofApproval(one));
   for (let number = 0; number < many; number += 1) made.messages.push(plainMessage(NOON - (12 + number * 17) * MIN, number));
   made.messages.sort((a, b) => b.accepted_at.localeCompare(a.accepted_at));

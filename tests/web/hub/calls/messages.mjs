@@ -52,7 +52,7 @@ export default [
 
   ["GET /v1/sessions", (hub) => ({ sessions: hub.world.sessions })],
   ["GET /v1/sessions/transcript", (hub, { keys }) => ({ lines: hub.world.lines[`${keys.get("agent")} ${keys.get("session")}`] ?? [] })],
-  ["GET /v1/local", (hub) => ({ arrived: hub.world.local })],
+  ["GET /v1/local", (hub, { keys }) => ({ arrived: hub.world.local.slice(-Number(keys.get("last"))) })],
   [
     "POST /v1/inbound",
     (hub, { body }) => {
