@@ -1,7 +1,7 @@
 // The card's foot: where it is decided, and, for a passkey, the two buttons with the device's rules. Approve is held for 1.5 s and
 // armed only after the last part was seen; a press from before the card does not count; closing the page decides nothing.
 
-import { api } from "./api.js";
+import { api, Refused } from "./api.js";
 import * as clock from "./clock.js";
 import { ask, button, h, icon, say, tag, tried } from "./dom.js";
 import { hex, sha256, statement, unbase64 } from "./document.js";
@@ -19,6 +19,7 @@ const FRESH = 300;
 export function decision(request, seen) {
   const since = performance.now();
   let frame = 0,
+    from = 0,
     busy = false;
   /** @type {HTMLButtonElement | null} */
   let go = null;
@@ -31,28 +32,32 @@ export function decision(request, seen) {
     const chosen = credential || approval.web.passkeys[0]?.credential;
     if (busy || !signed.hash || !chosen) return;
     busy = true;
+    let sent = false;
     try {
       const { nonce, hub_key, rp_id } = await api.decisionChallenge(request);
       const id = unbase64(chosen);
       const what = await statement({ hub: hub_key, credential: id, request, document: signed.hash, verdict, nonce: unbase64(nonce) });
       const assertion = await sign({ challenge: await sha256(what), rp_id, allow: [id] });
+      sent = true;
       const { approvals, quorum, state } = await api.decide(request, { ...assertion, verdict, nonce, document: hex(signed.hash) });
       say(verdict === "deny" ? "Denied" : state === "held" ? `Approved, ${approvals} of ${quorum}` : "Approved");
     } catch (error) {
-      say(`${unsigned(error)} Nothing was decided.`, "no");
+      // A browser may send again what got no answer: a refusal as decided, or as used, may be about this very decision.
+      const unknown = sent && error instanceof Refused && (error.status === 0 || error.reason === "decided" || error.reason === "nonce");
+      say(`${unsigned(error)} ${unknown ? "The card shows whether it was decided." : "Nothing was decided."}`, "no");
     }
     busy = false;
     approvalsChanged();
   }
 
+  function stop() {
+    cancelAnimationFrame(frame);
+    from = frame = 0;
+    go?.style.removeProperty("--held");
+  }
+
   /** @param {() => void} then */
   function holding(then) {
-    let from = 0;
-    const stop = () => {
-      cancelAnimationFrame(frame);
-      from = frame = 0;
-      go?.style.removeProperty("--held");
-    };
     const step = () => {
       const held = performance.now() - from;
       go?.style.setProperty("--held", `${Math.min(100, (held / HOLD) * 100)}%`);
@@ -88,10 +93,9 @@ export function decision(request, seen) {
   /** @param {Approval} approval @param {import("./card.js").Signed} signed */
   function byKey(approval, signed) {
     const { passkeys } = approval.web;
-    const deny = button("Deny", () => performance.now() - since >= FRESH && decide(approval, signed, "deny"), {
-      kind: "stop",
-      "data-key": "deny"
-    });
+    // While Approve is held, the other button only cancels that.
+    const press = () => (frame ? stop() : performance.now() - since >= FRESH && decide(approval, signed, "deny"));
+    const deny = button("Deny", press, { kind: "stop", "data-key": "deny" });
     go = /** @type {HTMLButtonElement} */ (
       h(
         "button.btn.go",

@@ -59,6 +59,7 @@ export function open(why, then) {
         "section.tile",
         h("h1", "Sign in"),
         wrong,
+        why?.status === 0 ? button("Try again", then) : null,
         h("p", "On the hub’s machine, this prints a link that is good once, for two minutes:"),
         h("pre", { tabindex: "0" }, "gatepost open"),
         h("div.or", "or"),

@@ -158,6 +158,27 @@ export default {
     await close();
   },
 
+  "an answer that is lost is not called undecided, and two buttons at once decide nothing": async (browser) => {
+    const { page, hub, close } = await ready(browser, { expects: [/ERR_/] });
+    const [first, second] = hub.world.approvals;
+    let go = await card(page, hub, second);
+    await readToItsEnd(page);
+    await go.hover();
+    await page.mouse.down();
+    await page.waitForTimeout(300);
+    await page.getByRole("button", { name: "Deny" }).dispatchEvent("click");
+    await page.waitForTimeout(1_600);
+    await page.mouse.up();
+    expect(second.state === "held", `two buttons at once: ${second.state}`);
+    hub.loses = /decision$/;
+    go = await card(page, hub, first);
+    await readToItsEnd(page);
+    await hold(page, go, 1_800);
+    await sees(page, "The card shows whether it was decided");
+    await sees(page, "Approved by phone");
+    await close();
+  },
+
   "decided elsewhere while one reads: it says so, and takes no other decision": async (browser) => {
     const { page, hub, faults, close } = await ready(browser);
     const [first] = hub.world.approvals;

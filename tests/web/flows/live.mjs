@@ -167,6 +167,18 @@ export default {
     expect(!faults.length, faults.join("\n"));
   },
 
+  "a hub that is away at the start is asked again": async (browser) => {
+    const { page, faults, close } = await visit(browser, { expects: NO_STREAM });
+    await page.route("**/v1/login", (route) => route.abort());
+    await page.reload();
+    await sees(page, "The hub does not answer.");
+    await page.unroute("**/v1/login");
+    await page.getByRole("button", { name: "Try again" }).click();
+    await page.locator("nav.nav").waitFor();
+    await close();
+    expect(!faults.length, faults.join("\n"));
+  },
+
   "a login that is ended elsewhere ends here": async (browser) => {
     const { page, hub, close } = await visit(browser, { expects: [/401/] });
     hub.logins.clear();

@@ -191,6 +191,7 @@ export class Hub {
     const made = await answer(this, { method: request.method, path: url.pathname, keys: url.searchParams, body, login, response });
     if (made === undefined) throw new Refusal(404, "not_found", "there is nothing at this path");
     if (response.headersSent) return;
+    if (this.loses?.test(url.pathname)) return void response.destroy();
     response
       .writeHead(request.method === "POST" && made.created ? 201 : 200, { "content-type": "application/json" })
       .end(JSON.stringify({ ok: true, ...made, created: undefined }));

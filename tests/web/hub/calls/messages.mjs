@@ -7,7 +7,14 @@ import { iso } from "../time.mjs";
 export default [
   ["GET /v1/messages", (hub, { keys }) => listed(hub, keys)],
   // A receipt leaves out what there is not to say.
-  ["GET /v1/messages/*", (hub, { rest: [id] }) => ({ ...message(hub, id), reason: message(hub, id).reason ?? undefined, error: message(hub, id).error ?? undefined })],
+  [
+    "GET /v1/messages/*",
+    (hub, { rest: [id] }) => ({
+      ...message(hub, id),
+      reason: message(hub, id).reason ?? undefined,
+      error: message(hub, id).error ?? undefined
+    })
+  ],
   [
     "POST /v1/messages/*/cancel",
     (hub, { rest: [id] }) => {
