@@ -2,7 +2,7 @@
 
 import { api, AUDIT_EXPORT, verifyAudit } from "./api.js";
 import * as clock from "./clock.js";
-import { button, empty, h, icon, page, patch, reason, redraw, say } from "./dom.js";
+import { button, empty, h, icon, page, patch, reason, redraw, say, tried } from "./dom.js";
 import { progress } from "./sheet.js";
 import { coalesced, link } from "./hub.js";
 import { eventsOf } from "./live.js";
@@ -30,7 +30,7 @@ const PAGE = 60;
 export function open({ root, signal, when }) {
   const noun = h(
     "select",
-    { "aria-label": "What", onchange: () => first() },
+    { "aria-label": "What", onchange: () => tried(first()) },
     NOUNS.map(([value, name]) => h("option", { value }, name))
   );
   const actor = h("input", {
@@ -38,12 +38,12 @@ export function open({ root, signal, when }) {
     placeholder: "By whom",
     "aria-label": "By whom",
     spellcheck: "false",
-    onchange: () => first()
+    onchange: () => tried(first())
   });
   const body = h("tbody"),
     note = h("div"),
     verdict = h("div", { role: "status" });
-  const more = button("Older ones", () => older(), { kind: "small" }),
+  const more = button("Older ones", () => tried(older()), { kind: "small" }),
     check = button("Check all of it", () => verify(), { icon: "chain", kind: "go" });
   page(
     root,
@@ -152,7 +152,7 @@ export function open({ root, signal, when }) {
     }
     check.disabled = false;
   }
-  first().catch((error) => say(error.message, "no"));
+  tried(first());
   when(/./, coalesced(first, 500));
   return () => {};
 }

@@ -125,7 +125,10 @@ export function open(context) {
   /** @param {string | null} id */
   async function show(id) {
     if (!id) return;
-    if (id === LOCAL) return showInbox();
+    if (id === LOCAL) {
+      await tried(showInbox());
+      return;
+    }
     const slash = id.indexOf("/"),
       agent = id.slice(0, slash),
       session = id.slice(slash + 1),

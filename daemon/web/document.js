@@ -40,7 +40,7 @@ export const base64 = (bytes) =>
 /** @param {Uint8Array} bytes */
 export const sha256 = async (bytes) => new Uint8Array(await crypto.subtle.digest("SHA-256", /** @type {BufferSource} */ (bytes)));
 
-/** @param {Uint8Array} bytes @returns {Document} @throws {RangeError} if it is none */
+/** @param {Uint8Array} bytes @returns {Document} @throws {RangeError | TypeError} if it is none, or a text in it is not UTF-8 */
 export function decode(bytes) {
   let at = 0;
   const utf8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

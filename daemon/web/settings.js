@@ -22,8 +22,7 @@ export function open({ root, signal, when, often }) {
     button(
       "Sign out",
       async () => {
-        await tried(api.signOut());
-        location.reload();
+        if (await tried(api.signOut())) location.reload();
       },
       { icon: "out" }
     ),

@@ -5,6 +5,29 @@ import { expect, sees, settled, visit } from "../browser.mjs";
 
 const NO_STREAM = [/Failed to load resource.*ERR/, /net::ERR/];
 
+const SCREENS =
+  "messages conversations conversations/local turns agents channels channels/telegram companions audit figures updates waiting settings".split(
+    " "
+  );
+
+/** Presses and chooses whatever there is, and leaves every question that is asked. */
+async function pressEverything(page, screen) {
+  await page.evaluate((screen) => (location.hash = `#/${screen}`), screen);
+  await page.waitForTimeout(200);
+  await page.evaluate(() => {
+    for (const field of document.querySelectorAll("main select, main input")) field.dispatchEvent(new Event("change"));
+    for (const button of document.querySelectorAll("main button:not([type=submit])")) {
+      button.click();
+      document.querySelector("dialog")?.close();
+    }
+    for (const form of document.querySelectorAll("main form")) {
+      form.querySelectorAll("textarea, input").forEach((field) => (field.value = "something"));
+      form.requestSubmit();
+    }
+  });
+  await page.waitForTimeout(250);
+}
+
 export default {
   "a held message appears without a reload, and its decision on a companion closes it": async (browser) => {
     const { page, hub, faults, close } = await visit(browser);
@@ -165,6 +188,29 @@ export default {
     await sees(page, "While nobody looked.");
     await close();
     expect(!faults.length, faults.join("\n"));
+  },
+
+  "every button of every screen can be pressed": async (browser) => {
+    const { page, faults, close } = await visit(browser, { hub: { web: true }, expects: [/40[0-9]/] });
+    for (const screen of SCREENS) await pressEverything(page, screen);
+    await sees(page, "Sign in");
+    await close();
+    expect(!faults.length, faults.join("\n"));
+  },
+
+  "while the hub is away every screen stays, says so, and nothing throws": async (browser) => {
+    const { page, hub, context, faults, close } = await visit(browser, { expects: NO_STREAM });
+    for (const screen of SCREENS) {
+      await page.goto(`${hub.origin}/#/${screen}`);
+      await settled(page);
+    }
+    await hub.stop();
+    for (const screen of SCREENS) await pressEverything(page, screen);
+    expect(await page.evaluate(() => document.body.classList.contains("away")), "it does not say that the hub is away");
+    await context.close();
+    const other = faults.filter((fault) => !/ERR_/.test(fault));
+    expect(!other.length, other.join("\n"));
+    void close;
   },
 
   "a hub that is away at the start is asked again": async (browser) => {

@@ -93,6 +93,24 @@ export default {
     }
   },
 
+  "a document with any byte changed is read or refused, and nothing else": async () => {
+    const folder = fileURLToPath(new URL("../../../shared/link/fixtures/documents/", import.meta.url));
+    for (const name of ["whole.hex", "several-targets.hex"]) {
+      const bytes = Buffer.from(readFileSync(folder + name, "utf8").replace(/\s/g, ""), "hex");
+      for (let at = 0; at < bytes.length; at += 1) {
+        for (const value of [0, 1, 0x7f, 0x80, 0xff, bytes[at] ^ 1]) {
+          const changed = Buffer.from(bytes);
+          changed[at] = value;
+          try {
+            decode(changed);
+          } catch (error) {
+            expect(error instanceof RangeError || error instanceof TypeError, `byte ${at} as ${value}: ${error.stack}`);
+          }
+        }
+      }
+    }
+  },
+
   "page and hub mean the same statement": async () => {
     const credential = Buffer.from("a passkey"),
       document = sha256(Buffer.from("a document")),
