@@ -438,19 +438,26 @@
  * @property {RollOutView[]} roll_outs
  * @property {{name: string, firmware?: Companion["firmware"], update?: Companion["update"]}[]} companions
  * @property {string[]} warnings
- * @property {HubUpdate} hub
+ * @property {HubView} hub
  */
 
 /**
- * The hub's own program. `installed_by` says what updates it; null for one that was built here. `POST /v1/updates/hub` with
- * `{"version": V}` asks for one: 202 `{ok, hub: HubUpdate}`; 409 without `installed_by`, while one is under way, or for no newer one.
- * @typedef {object} HubUpdate
+ * The hub's own program, and its update that was asked for last. `POST /v1/updates/hub` with `{"version"?: V}` asks for one, the newest
+ * without a version: 202 `{ok, hub: HubView}`; 409 if nothing replaces it, or while one is under way.
+ * @typedef {object} HubView
  * @property {string} version
- * @property {"apt" | "rauc" | null} installed_by
- * @property {string | null} newest a later one that is signed and can be installed
- * @property {"idle" | "asked" | "installing" | "restarting" | "installed" | "went_back" | "refused"} state
- * @property {string | null} text what is under way, or what became of the last one
- * @property {{name: string, version: string, state: string}[]} slots of an image; else none
+ * @property {"package" | "image" | null} installed_as
+ * @property {HubUpdateView | null} update
+ */
+
+/**
+ * @typedef {object} HubUpdateView
+ * @property {string} state `asked`, `checking`, `fetching`, `installing`, `restarting`, `proving`, `going_back`; at the end `installed`, `went_back`, `refused` or `failed`
+ * @property {string} text
+ * @property {string} [from]
+ * @property {string} [to]
+ * @property {number} [percent]
+ * @property {Time} since
  */
 
 /**
@@ -584,7 +591,7 @@
  * @property {(code: string, compared: {same: boolean, name?: string}) => Promise<{companion: {name: string}}>} answerPairing
  * @property {() => Promise<Updates>} updates
  * @property {(order: {version: string, board?: string, to?: string[]}) => Promise<{boards: string[]}>} rollOut
- * @property {(order: {version: string}) => Promise<{hub: HubUpdate}>} rollOutHub
+ * @property {(order: {version?: string}) => Promise<{hub: HubView}>} rollOutHub
  * @property {(what: "pause" | "resume") => Promise<unknown>} restRollOuts
  * @property {(filter: {after?: number, before?: number, event?: string, actor?: string, message?: string, limit?: number}) => Promise<Audit>} audit
  * @property {() => Promise<Figures>} figures

@@ -8,16 +8,8 @@ import { coalesced } from "./hub.js";
 import { boardName, inline, size, words } from "./text.js";
 
 /** @typedef {import("./types.js").Updates} Updates */
-/** @type {Record<string, [string, string]>} */
-const HUB = {
-  idle: ["", ""],
-  asked: ["asked for", "wait"],
-  installing: ["is installed", "wait"],
-  restarting: ["restarts", "wait"],
-  installed: ["installed", "sent"],
-  went_back: ["went back", "no"],
-  refused: ["refused", "no"]
-};
+/** How updates of the hub end; before that they are under way. @type {Record<string, string>} */
+const ENDS = { installed: "sent", went_back: "no", refused: "no", failed: "no" };
 
 /** @type {import("./hub.js").Screen} */
 export function open({ root, signal, when, often }) {
@@ -39,43 +31,41 @@ export function open({ root, signal, when, often }) {
   often(10, refresh);
 
   /** @param {Updates} updates */
-  function hubTile({ hub }) {
-    const [word, kind] = HUB[hub.state] ?? [hub.state, ""],
-      busy = ["asked", "installing", "restarting"].includes(hub.state);
-    const by = { apt: "apt, from the hub’s repository", rauc: "bundles of the image" };
+  function hubTile({ hub: { version, installed_as, update } }) {
+    const kind = update && (ENDS[update.state] ?? "wait"),
+      busy = kind === "wait";
+    const by = { package: "apt, as a package", image: "a bundle, as an image" };
     return tile(
       "The hub",
       icon("gate"),
-      word ? tag(word, kind) : hub.newest ? tag("update", "wait") : tag("up to date", "sent"),
-      hub.text ? h(kind === "no" ? "p.wrong" : "p", words(hub.text)) : null,
+      update && tag(update.state.replace("_", " "), kind ?? ""),
+      update && h(kind === "no" ? "p.wrong" : "p", words(update.text)),
+      busy ? progress("The update of the hub", update?.percent === undefined ? undefined : update.percent / 100) : null,
       facts([
-        ["Installed", hub.version],
-        ["Newest signed", hub.newest ?? "this one"],
-        ["Updated by", hub.installed_by ? by[hub.installed_by] : "hand: it was built here"],
-        ...hub.slots.map((slot) => /** @type {[string, string]} */ ([`Slot ${slot.name}`, `${slot.version}, ${slot.state}`]))
+        ["Runs", version],
+        ["Updated by", installed_as ? by[installed_as] : "hand"],
+        ["Before", update?.from],
+        ["To", update?.to],
+        ["Since", update && clock.ago(update.since)]
       ]),
-      busy ? progress("The update of the hub") : null,
-      hub.newest && hub.installed_by && !busy
-        ? h(
-            "footer",
-            button(`Install ${hub.newest}`, () => install(hub.newest ?? ""), { kind: "small go", icon: "up" })
-          )
-        : null
+      installed_as && !busy ? h("footer", button("Update the hub", install, { kind: "small go", icon: "up" })) : null
     );
   }
 
-  /** @param {string} version */
-  async function install(version) {
+  async function install() {
     const yes = await ask({
-      title: `Install ${version} on the hub?`,
+      title: "Update the hub?",
       text: [
-        h("p", "The hub restarts. Nothing that was accepted is lost, and what waits for you waits on."),
+        h(
+          "p",
+          "The newest version that is signed is installed, and the hub restarts. Nothing that was accepted is lost, and what waits for you waits on."
+        ),
         h("p", "If the new one is not healthy, the one before comes back.")
       ],
-      yes: "Install it",
+      yes: "Update it",
       kind: "go"
     });
-    if (yes) await tried(api.rollOutHub({ version }), "It is asked for");
+    if (yes) await tried(api.rollOutHub({}), "It is asked for");
     refresh();
   }
 

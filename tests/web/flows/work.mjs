@@ -261,8 +261,8 @@ export default {
 
   "the hub's update is asked for, and a login elsewhere ended": async (browser) => {
     const { page, hub, faults, close } = await visit(browser, { hash: "#/updates" });
-    await page.getByRole("button", { name: "Install 0.9.1" }).click();
-    await page.locator("dialog").getByRole("button", { name: "Install it" }).click();
+    await page.getByRole("button", { name: "Update the hub" }).click();
+    await page.locator("dialog").getByRole("button", { name: "Update it" }).click();
     await sees(page, "0.9.1 is installed");
     await page.goto(`${hub.origin}/#/settings`);
     await page.getByRole("button", { name: "End the login of Safari on iPhone" }).click();

@@ -162,7 +162,17 @@ export function machines() {
         }
       ],
       companions: [],
-      hub: { version: "0.9.0", installed_by: "apt", newest: "0.9.1", state: "idle", text: null, slots: [] }
+      hub: {
+        version: "0.9.0",
+        installed_as: "package",
+        update: {
+          state: "installed",
+          text: "0.9.0 is installed, and the hub is well",
+          from: "0.8.2",
+          to: "0.9.0",
+          since: iso(NOON - 30 * HOUR)
+        }
+      }
     },
     passkeys: [],
     logins: [

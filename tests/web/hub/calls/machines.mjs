@@ -143,8 +143,15 @@ export default [
   ],
   [
     "POST /v1/updates/hub",
-    (hub, { body }) => {
-      Object.assign(hub.world.updates.hub, { state: "installing", text: `${body.version} is installed` });
+    (hub) => {
+      hub.world.updates.hub.update = {
+        state: "installing",
+        text: "0.9.1 is installed",
+        from: "0.9.0",
+        to: "0.9.1",
+        percent: 40,
+        since: iso(hub.now())
+      };
       return { hub: hub.world.updates.hub };
     }
   ],
