@@ -53,8 +53,8 @@ pub enum Holder {
     Token(String),
     /// A companion, by its name.
     Companion(String),
-    /// Somebody who writes to agents, and what they were trusted with.
-    Person(String, Scope),
+    /// Somebody who writes to agents, what they were trusted with, and what they are now.
+    Person(String, Scope, Scope),
 }
 
 impl fmt::Display for Holder {
@@ -62,7 +62,7 @@ impl fmt::Display for Holder {
         match self {
             Self::Token(name) => write!(f, "the token of {name}"),
             Self::Companion(name) => write!(f, "the companion {name}"),
-            Self::Person(user, scope) => write!(f, "{user} as {scope}"),
+            Self::Person(user, scope, _) => write!(f, "{user} as {scope}"),
         }
     }
 }
@@ -175,23 +175,13 @@ fn carry_over(
             }
         }
     }
-    let known_people = known.people.as_ref();
     let in_copy = people(copy)?;
-    // Whom the copy does not know may have been shut out since.
-    let strangers = known_people.into_iter().flatten().filter(|(user, _)| !in_copy.contains_key(*user));
-    let all = in_copy
-        .iter()
-        .map(|(user, scope)| (user, *scope))
-        .chain(strangers.map(|(user, _)| (user, Scope::Unknown)));
-    let mut lowered: Vec<(&String, Scope)> = vec![];
-    for (user, scope) in all {
-        match known_people.and_then(|people| people.get(user)) {
-            Some(now) if *now < scope => lowered.push((user, *now)),
-            Some(_) => {}
-            // What was taken back has no row.
-            None if known.is_whole && scope > Scope::Unknown => lowered.push((user, Scope::Unknown)),
-            None if scope > Scope::Unknown => unknown.push(Holder::Person(user.clone(), scope)),
-            None => {}
+    for (user, &scope) in &in_copy {
+        let person = |now| Holder::Person(user.clone(), scope, now);
+        match known.trusts(user) {
+            Some(now) if now < scope => gone.push(person(now)),
+            None if scope > Scope::Unknown => unknown.push(person(Scope::Unknown)),
+            _ => {}
         }
     }
     match access {
@@ -201,19 +191,17 @@ fn carry_over(
         Some(Access::Revoke) => gone.append(&mut unknown),
         Some(Access::Keep) | None => {}
     }
-    for (user, now) in lowered {
-        lower(copy, user, now)?;
-        if let Some(scope) = in_copy.get(user) {
-            gone.push(Holder::Person(user.clone(), *scope));
-        }
-    }
     for holder in &gone {
         match holder {
-            // Those that the replaced database knew are written already.
-            Holder::Person(user, _) if known_people.is_some_and(|people| people.contains_key(user)) => {}
-            Holder::Person(user, _) => lower(copy, user, Scope::Unknown)?,
             Holder::Token(name) => agents::revoke_in(copy, name, BY)?,
             Holder::Companion(name) => drop(registry::revoke_in(copy, name, BY)?),
+            Holder::Person(user, _, now) => lower(copy, user, *now)?,
+        }
+    }
+    // Whom the copy does not know may have been shut out since.
+    for (user, now) in known.people.iter().filter(|(user, _)| !in_copy.contains_key(*user)) {
+        if *now < Scope::Unknown {
+            lower(copy, user, *now)?;
         }
     }
     Ok(gone)
@@ -237,8 +225,8 @@ struct Known {
     tokens: HashMap<Vec<u8>, bool>,
     /// By their keys, whether they were revoked.
     devices: HashMap<Vec<u8>, bool>,
-    /// What people are trusted with; nothing if it cannot be read.
-    people: Option<BTreeMap<String, Scope>>,
+    /// What people are trusted with.
+    people: BTreeMap<String, Scope>,
 }
 
 impl Known {
@@ -251,8 +239,15 @@ impl Known {
             && devices.is_ok()
             && people.is_ok()
             && store::restore::fault_in(db).is_ok_and(|fault| fault.is_none());
-        let (tokens, devices) = (tokens.unwrap_or_default(), devices.unwrap_or_default());
-        Self { is_there: true, is_whole, tokens, devices, people: people.ok() }
+        let (tokens, devices, people) =
+            (tokens.unwrap_or_default(), devices.unwrap_or_default(), people.unwrap_or_default());
+        Self { is_there: true, is_whole, tokens, devices, people }
+    }
+
+    /// What somebody is trusted with; nothing if it does not say. In one that is whole, what was taken back has no row.
+    fn trusts(&self, user: &str) -> Option<Scope> {
+        let said = self.people.get(user).copied();
+        said.or_else(|| self.is_whole.then_some(Scope::Unknown))
     }
 
     const fn because(&self) -> &'static str {
