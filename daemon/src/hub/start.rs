@@ -95,9 +95,11 @@ impl Hub {
         let cards = tokio::spawn(current.clone().keep_cards());
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
 
-        let own_update = tokio::spawn(Asking::new(&store).watch());
+        let asking = Asking::new(&store);
+        let own_update = tokio::spawn(asking.clone().watch());
 
-        let endpoint = endpoint(config, &current, &reload, &events, (&link, updates), broker.as_ref());
+        let endpoint =
+            endpoint(config, &current, &reload, &events, (&link, updates, asking), broker.as_ref());
         if let Err(error) = store.listens_at(Some(address)) {
             tracing::warn!(%error, "cannot write the hub's address into the lock: commands will say that no hub answers");
         }
@@ -235,7 +237,7 @@ fn endpoint(
     current: &Current,
     reload: &Reload,
     events: &Events,
-    (link, updates): (&Link, Updates),
+    (link, updates, hub_update): (&Link, Updates, Asking),
     broker: Option<&Broker>,
 ) -> Endpoint {
     let companions = link.companions().clone();
@@ -254,6 +256,7 @@ fn endpoint(
         metrics,
         companions,
         updates,
+        hub_update,
         max_body: config.hub.max_body,
         hosts: config.hub.hosts.clone(),
         load,

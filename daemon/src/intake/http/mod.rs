@@ -76,6 +76,8 @@ pub struct Behind {
     pub companions: Companions,
     /// Their firmware.
     pub updates: Updates,
+    /// The hub's own update.
+    pub hub_update: Asking,
     /// Bodies over so many bytes are refused.
     pub max_body: usize,
     /// The names by which the hub is reached, beside those of this machine itself.
@@ -107,10 +109,20 @@ struct Shared {
 impl Endpoint {
     /// An interface to what is behind it.
     pub fn new(behind: Behind) -> Self {
-        let Behind { current, reload, events, metrics, companions, updates, max_body, hosts, load } = behind;
+        let Behind {
+            current,
+            reload,
+            events,
+            metrics,
+            companions,
+            updates,
+            hub_update,
+            max_body,
+            hosts,
+            load,
+        } = behind;
         let store = current.pipeline().outbox().store().clone();
         let refused = refused::Refused::new(store.clone());
-        let hub_update = Asking::new(&store);
         Self(Arc::new(Shared {
             current,
             reload,

@@ -3,11 +3,12 @@
 //! An end is written once: the audit has the row by which somebody asked, and takes the end of what was asked for if it has none yet. So
 //! a hub that is killed between the two, or reads the same report after each start, says nothing twice.
 
-use std::{path::Path, time::Duration};
+use std::{fs::Metadata, path::Path, sync::Arc, time::Duration};
 
 use rusqlite::Transaction;
 use serde::Serialize;
 use serde_json::json;
+use tokio::sync::Notify;
 use utoipa::ToSchema;
 
 use super::{
@@ -93,19 +94,21 @@ pub struct HubUpdateView {
     pub since: Time,
 }
 
-/// A handle on the hub's own update.
+/// A handle on the hub's own update. Clones share the knowledge of what was asked for.
 #[derive(Clone)]
 pub struct Asking {
     store: Store,
     kind: Option<Kind>,
     places: Places,
+    /// Something was asked for: [`watch`](Self::watch) has an end to wait for.
+    asked: Arc<Notify>,
 }
 
 impl Asking {
     /// That of the hub with this database.
     pub fn new(store: &Store) -> Self {
         let places = Places { data: store.directory().into(), state: STATE_DIR.into() };
-        Self { store: store.clone(), kind: Kind::here(), places }
+        Self { store: store.clone(), kind: Kind::here(), places, asked: Arc::default() }
     }
 
     /// Asks for an update: to the newest version that there is, if none is named.
@@ -138,7 +141,10 @@ impl Asking {
         // After the row: an end without one would never be written down.
         let (intake, put) = (self.places.intake(), request.clone());
         let put = tokio::task::spawn_blocking(move || put.put(&intake)).await;
-        let Err(error) = put.map_err(std::io::Error::other).flatten() else { return Ok(()) };
+        let Err(error) = put.map_err(std::io::Error::other).flatten() else {
+            self.asked.notify_one();
+            return Ok(());
+        };
         let detail = json!({"hub": VERSION, "id": request.id(), "why": error.to_string()});
         self.store.write(move |tx| append_end(tx, Event::OtaRefused, detail)).await?;
         Err(AskError::Disk(error))
@@ -154,8 +160,7 @@ impl Asking {
     }
 
     fn update(&self) -> Option<HubUpdateView> {
-        let asked = std::fs::symlink_metadata(self.places.intake().join(request::NAME)).ok();
-        if let Some(asked) = asked {
+        if let Some(asked) = self.request() {
             let at = asked.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
             let at = i64::try_from(at.as_millis()).unwrap_or(i64::MAX);
             let text = match now_ms().saturating_sub(at) > BEGINS {
@@ -189,20 +194,29 @@ impl Asking {
         Report::read(&self.places.state)
     }
 
-    /// Watches the report, and writes its end into the audit. Goes on until it is aborted.
+    /// The request that nobody has taken yet.
+    fn request(&self) -> Option<Metadata> {
+        std::fs::symlink_metadata(self.places.intake().join(request::NAME)).ok()
+    }
+
+    /// Watches the report while something is under way, and writes its end into the audit. Goes on until it is aborted.
     pub async fn watch(self) {
         let mut written = None;
-        let mut beat = tokio::time::interval(BEAT);
-        beat.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        // What was under way when the hub started, or ended while it was away.
+        let mut awaits_end = self.request().is_some() || self.report().is_some();
         loop {
-            beat.tick().await;
+            match awaits_end {
+                true => tokio::time::sleep(BEAT).await,
+                false => self.asked.notified().await,
+            }
+            awaits_end = true;
             let Some(report) = self.report().filter(|report| report.stage.is_end()) else { continue };
             let name = (report.id.clone(), report.stage);
             if written.as_ref() == Some(&name) {
                 continue;
             }
             match self.store.write(move |tx| end(tx, &report)).await {
-                Ok(()) => written = Some(name),
+                Ok(()) => (written, awaits_end) = (Some(name), self.request().is_some()),
                 Err(error) => tracing::error!(%error, "cannot write down how the hub's update ended"),
             }
         }
@@ -294,7 +308,7 @@ mod tests {
         let (data, state) = (folder.path().join("data"), folder.path().join("state"));
         std::fs::create_dir_all(&state).unwrap();
         let store = Store::open(&data).unwrap();
-        let asking = Asking { store, kind, places: Places { data, state } };
+        let asking = Asking { store, kind, places: Places { data, state }, asked: Arc::default() };
         Table { _folder: folder, asking }
     }
 
