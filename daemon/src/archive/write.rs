@@ -4,13 +4,10 @@
 //! one that the hub has removed since belonged to a message whose time was over.
 
 use std::{
-    fs::{File, Metadata, OpenOptions},
+    fs::File,
     io::{self, Read, Seek as _, Write},
-    os::unix::fs::OpenOptionsExt as _,
     path::Path,
 };
-
-use rustix::fs::OFlags;
 
 use super::{
     age::{self, Sealer},
@@ -26,7 +23,7 @@ use crate::{
     files,
     random::to_hex,
     settings::{file::read, secret::Secret},
-    store::backup::DatabaseCopy,
+    store::{backup::DatabaseCopy, private_file},
 };
 
 /// What goes into a backup.
@@ -145,10 +142,8 @@ impl<W: Write> Writing<W> {
 
 /// A file of the hub's and its size, if its bytes are those that it has its name of.
 fn kept(path: &Path, wanted: &[u8; 32]) -> Option<(File, u64)> {
-    // A pipe in its place would be waited for.
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let mut file = OpenOptions::new().read(true).custom_flags(flags).open(path).ok()?;
-    let size = file.metadata().ok().filter(Metadata::is_file)?.len();
+    let mut file = private_file::open(path).ok()?;
+    let size = file.metadata().ok()?.len();
     let hash = tar::copy(&file, io::sink(), size).ok()?;
     file.rewind().ok()?;
     (hash == *wanted).then_some((file, size))

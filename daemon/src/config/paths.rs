@@ -24,7 +24,7 @@ pub const DEFAULT_DATA_DIR: &str = "gatepost-data";
 pub fn file(named: Option<PathBuf>) -> PathBuf {
     named.unwrap_or_else(|| {
         let here = Path::new(DEFAULT_FILE);
-        let is_strange = geteuid().is_root() && is_anothers(here);
+        let is_strange = geteuid().is_root() && others_can_change(here);
         if is_strange {
             print_note!(
                 "gatepost: {DEFAULT_FILE} in this folder was not looked at: others than root can write it; name it with -c if it is meant"
@@ -47,7 +47,7 @@ fn is_there(file: &Path) -> bool {
 }
 
 /// Whether a file is there that others than root can change or replace.
-fn is_anothers(file: &Path) -> bool {
+fn others_can_change(file: &Path) -> bool {
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let can_be_written = |path: &Path| {
         path.symlink_metadata().is_ok_and(|found| {
@@ -122,22 +122,22 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (file, link) = (folder.path().join("gatepost.toml"), folder.path().join("link"));
         let mode = |path: &Path, mode| set_permissions(path, Permissions::from_mode(mode)).unwrap();
-        assert!(!is_anothers(&file));
+        assert!(!others_can_change(&file));
         fs::write(&file, "").unwrap();
         symlink(&file, &link).unwrap();
-        assert!(!is_anothers(&file));
-        assert!(is_anothers(&link));
+        assert!(!others_can_change(&file));
+        assert!(others_can_change(&link));
         mode(&file, 0o666);
-        assert!(is_anothers(&file));
+        assert!(others_can_change(&file));
         mode(&file, 0o644);
         mode(folder.path(), 0o777);
-        assert!(is_anothers(&file), "it can be replaced");
+        assert!(others_can_change(&file), "it can be replaced");
         mode(folder.path(), 0o1777);
-        assert!(!is_anothers(&file));
+        assert!(!others_can_change(&file));
         chown(&file, Some(4000), None).unwrap();
-        assert!(is_anothers(&file));
+        assert!(others_can_change(&file));
         chown(&file, Some(0), None).unwrap();
         chown(folder.path(), Some(4000), None).unwrap();
-        assert!(is_anothers(&file));
+        assert!(others_can_change(&file));
     }
 }

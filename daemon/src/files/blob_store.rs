@@ -11,7 +11,7 @@ use std::{
     io,
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
 
@@ -37,13 +37,14 @@ const LOOK: u64 = 1024 * 1024;
 /// What a file is called until it is whole.
 const HALF: &str = ".half-";
 
-/// What keeps a file: a message, the `local` inbox, somebody who handed it in, or what was received with it.
-const REFERRED: &str = "SELECT EXISTS (SELECT 1 FROM file_uses WHERE digest = ?1)
-    OR EXISTS (SELECT 1 FROM local WHERE digest = ?1) OR EXISTS (SELECT 1 FROM uploads WHERE digest = ?1)
-    OR EXISTS (SELECT 1 FROM inbound_files WHERE digest = ?1)";
-
-/// Where one of these says it: its table, which has a column `digest`.
+/// What keeps a file: a message, the `local` inbox, somebody who handed it in, or what was received with it. Tables with a column `digest`.
 const REFERRING: [&str; 4] = ["file_uses", "local", "uploads", "inbound_files"];
+
+/// Whether one of them refers to a file.
+static REFERRED: LazyLock<String> = LazyLock::new(|| {
+    let one = |table| format!("EXISTS (SELECT 1 FROM {table} WHERE digest = ?1)");
+    format!("SELECT {}", REFERRING.map(one).join(" OR "))
+});
 
 /// All files that a database refers to, each once.
 ///
@@ -222,7 +223,7 @@ impl BlobStore {
     }
 
     fn remove_unused(&self, db: &Connection, files: &[Digest]) -> Result<usize, StoreError> {
-        let mut referred = db.prepare_cached(REFERRED)?;
+        let mut referred = db.prepare_cached(&REFERRED)?;
         let mut gone = 0;
         for file in files {
             // As long as this is held nobody begins to rely on the file; who relied on it before has committed, or has a pin.

@@ -8,21 +8,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use rustix::fs::OFlags;
-
 use super::private_file;
 
 /// More than a process's number and an address have.
 const MAX_BYTES: u64 = 100;
 
-/// Opens the lock of a directory that may be another user's: no link is followed, and a pipe is not waited for.
 fn open(directory: &Path) -> io::Result<File> {
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(directory.join("lock"))?;
-    match file.metadata()?.is_file() {
-        true => Ok(file),
-        false => Err(io::ErrorKind::InvalidData.into()),
-    }
+    private_file::open(&directory.join("lock"))
 }
 
 fn is_locked(file: &File) -> bool {
@@ -84,8 +76,7 @@ impl DirectoryLock {
             .create(true)
             .truncate(false)
             .mode(0o600)
-            // Another user's directory may have a link there.
-            .custom_flags((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed())
+            .custom_flags(private_file::AS_IT_LIES)
             .open(directory.join("lock"))
             .map_err(failed)?;
         match file.try_lock() {

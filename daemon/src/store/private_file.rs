@@ -1,4 +1,4 @@
-//! Files that only their owner may read, whole or not there at all.
+//! Files that only their owner may read, whole or not there at all; and files of a folder in which another may have laid anything.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -7,10 +7,36 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use rustix::fs::OFlags;
+
+/// By which a file is opened in a folder that may be another's: no link is followed, and nobody at the other end of a pipe waited for.
+pub(crate) const AS_IT_LIES: i32 = OFlags::NOFOLLOW.union(OFlags::NONBLOCK).bits().cast_signed();
+
+/// Opens a file to read [as it lies](AS_IT_LIES).
+///
+/// # Errors
+/// It cannot be opened, is a link, or is no regular file.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(AS_IT_LIES).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
 /// Writes a file beside its place and moves it there, so that a power cut leaves the old one or the new one.
 pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, 0o600)
+}
+
+/// The same for a file that others may read.
+pub(crate) fn write_for_all(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    replace(path, bytes, 0o644)
+}
+
+fn replace(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
     let beside = beside(path);
-    let mut file = create(&beside)?;
+    let mut file = create_as(&beside, mode)?;
     file.write_all(bytes)?;
     file.sync_all()?;
     fs::rename(&beside, path)?;
@@ -44,8 +70,12 @@ pub(super) fn tighten(directory: &Path) {
 
 /// Makes an empty file in the place of whatever was left there, a link among it; only its owner may read it.
 pub(super) fn create(path: &Path) -> io::Result<File> {
+    create_as(path, 0o600)
+}
+
+fn create_as(path: &Path, mode: u32) -> io::Result<File> {
     remove(path)?;
-    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
 /// Removes a file, if it is there.

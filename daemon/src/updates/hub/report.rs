@@ -3,17 +3,15 @@
 //! It lies in a folder that root alone can write, so nobody can lead the helper to write elsewhere, and it outlives a restart of the
 //! machine: an image's new slot is judged after that. The hub reads [`MAX_BYTES`] of it, and shows what it does not know as it stands.
 
-use std::{
-    fs::{self, OpenOptions},
-    io::{self, Write as _},
-    os::unix::fs::OpenOptionsExt as _,
-    path::Path,
-};
+use std::{io, path::Path};
 
 use serde::{Deserialize, Serialize};
 
 use super::Kind;
-use crate::{settings, store::now_ms};
+use crate::{
+    settings,
+    store::{now_ms, private_file},
+};
 
 /// The file's name in the helper's folder.
 const NAME: &str = "report.json";
@@ -118,13 +116,7 @@ impl Report {
     /// # Errors
     /// The disk's.
     pub(super) fn write(&self, state: &Path) -> io::Result<()> {
-        let (place, beside) = (state.join(NAME), state.join(format!("{NAME}.new")));
-        let mut file =
-            OpenOptions::new().write(true).create(true).truncate(true).mode(0o644).open(&beside)?;
-        file.write_all(&serde_json::to_vec(self)?)?;
-        file.sync_all()?;
-        fs::rename(&beside, &place)?;
-        fs::File::open(state)?.sync_all()
+        private_file::write_for_all(&state.join(NAME), &serde_json::to_vec(self)?)
     }
 
     /// The report in the helper's folder, if there is one that can be read.
@@ -144,6 +136,8 @@ impl Report {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
