@@ -5,7 +5,7 @@
 use std::{
     fs,
     os::unix::fs::PermissionsExt as _,
-    path::PathBuf,
+    path::{Path, PathBuf},
     thread,
     time::{Duration, Instant},
 };
@@ -53,8 +53,16 @@ impl Updated {
         // One that cannot be reached does not matter.
         fs::write(house.debian.root().join("etc/apt/sources.list"), "deb file:/srv/none ./\n")?;
         let updated = Self { house, folder, signer: Signer::new()? };
-        publish(&updated.folder, &packages.old, &updated.signer)?;
+        updated.publish(&packages.old)?;
         Ok(updated)
+    }
+
+    /// Adds a package to the repository. apt forgets the lists that it had: it tells two of them that lie on its own disk apart by the
+    /// second in which they were written, and a test writes several in one.
+    fn publish(&self, package: &Path) -> Result<()> {
+        publish(&self.folder, package, &self.signer)?;
+        let lists = self.house.debian.root().join("var/lib/apt/lists");
+        fs::remove_dir_all(&lists).with_context(|| lists.display().to_string())
     }
 
     fn hub(&self) -> Result<Value> {
@@ -131,7 +139,7 @@ fn the_hub_is_updated_by_apt_and_goes_back_by_itself() -> Result<()> {
     step("nothing newer is refused");
 
     // Somebody changed the list: it is not what was signed.
-    publish(&updated.folder, &packages.new, &updated.signer)?;
+    updated.publish(&packages.new)?;
     let (list, whole) =
         (updated.folder.join("Packages"), fs::read_to_string(updated.folder.join("Packages"))?);
     fs::write(&list, whole.replace("Installed-Size: ", "Installed-Size: 1"))?;
@@ -147,9 +155,7 @@ fn the_hub_is_updated_by_apt_and_goes_back_by_itself() -> Result<()> {
     updated.rows_when("ota.refused", 2)?;
     step("a changed list is refused");
 
-    // apt tells two lists on this disk apart by the second in which they were written.
-    thread::sleep(Duration::from_millis(1100));
-    publish(&updated.folder, &packages.new, &updated.signer)?;
+    updated.publish(&packages.new)?;
     let agent = updated.house.hand_in(MESSAGES)?;
     let new = updated.roll_out(&["--version", "0.2.0"])?;
     let ended = agent.wait_with_output()?;
@@ -164,7 +170,7 @@ fn the_hub_is_updated_by_apt_and_goes_back_by_itself() -> Result<()> {
     fs::write(&bad, "#!/bin/sh\nexit 1\n")?;
     fs::set_permissions(&bad, fs::Permissions::from_mode(0o755))?;
     let package = packaged(&bad, "0.3.0", bad.parent().context("a folder")?)?;
-    publish(&updated.folder, &package, &updated.signer)?;
+    updated.publish(&package)?;
     let back = updated.roll_out(&[])?;
     ensure!(back.last["state"] == "went_back" && updated.version()? == "0.2.0-1", "{}", back.last);
     ensure!(back.last["to"] == "0.3.0-1", "{}", back.last);

@@ -20,6 +20,12 @@ use super::{
 
 /// Behind so many messages comes something that is none.
 const STRANGE: usize = 7;
+/// What comes then, in turn, and what it is counted as.
+const STRANGE_EVENTS: [(&str, &str); 3] = [
+    ("5", "event"),
+    ("{\"type\":\"m.room.message\"}", "event"),
+    ("{\"type\":\"m.tomorrow\",\"sender\":\"@p:x\"}", "another kind"),
+];
 
 struct LyingHouse {
     homeserver: LyingHomeserver,
@@ -69,9 +75,8 @@ impl House for LyingHouse {
         told.0.push((self.homeserver.events(), words.to_owned()));
         self.homeserver.happens(&room, message(&user(person), &id, words, &json!({})).to_string());
         if told.0.len() % STRANGE == 0 {
-            let strange =
-                ["5", "{\"type\":\"m.room.message\"}", "{\"type\":\"m.tomorrow\",\"sender\":\"@p:x\"}"];
-            self.homeserver.happens(&room, strange[told.1 % strange.len()].to_owned());
+            let (strange, _) = STRANGE_EVENTS[told.1 % STRANGE_EVENTS.len()];
+            self.homeserver.happens(&room, strange.to_owned());
             told.1 += 1;
         }
         Ok(())
@@ -100,8 +105,11 @@ impl House for LyingHouse {
         ensure!(came >= 4, "it answered too well: {did:?}");
         let strange = self.told.lock().map_err(|_| anyhow::anyhow!("a writer panicked"))?.1;
         let counted = dropped(hub, "matrix")?;
-        let total = counted.get(&("unreadable".into(), "event".into())).copied().unwrap_or_default();
-        ensure!(total >= strange as u64, "{strange} were no messages, and {counted:?} is counted");
+        for kind in ["event", "another kind"] {
+            let came = STRANGE_EVENTS.iter().cycle().take(strange).filter(|(_, of)| *of == kind).count();
+            let total = counted.get(&("unreadable".into(), kind.into())).copied().unwrap_or_default();
+            ensure!(total >= came as u64, "{came} were no messages ({kind}), and {counted:?} is counted");
+        }
         Ok(())
     }
 }
