@@ -7,6 +7,7 @@ use std::{
     fs::{File, OpenOptions},
     io,
     os::unix::fs::OpenOptionsExt as _,
+    time::Duration,
 };
 
 use rustix::{
@@ -21,6 +22,9 @@ use super::{
     report::{Report, Stage},
     request::{NotTaken, Request, Wished},
 };
+
+/// How long nothing is begun anew after something that was no request: the hub's user could have the helper run all the time otherwise.
+const BETWEEN: Duration = Duration::from_secs(2);
 
 /// Why the helper cannot do its work.
 #[derive(Debug, thiserror::Error)]
@@ -118,7 +122,14 @@ pub async fn apply(places: Places) -> Result<(), ApplyError> {
         };
         finish(&mut job, taken_up);
     }
-    let Some(request) = Request::take(&places.data)? else { return Ok(()) };
+    let request = match Request::take(&places.data) {
+        Ok(Some(request)) => request,
+        Ok(None) => return Ok(()),
+        Err(error) => {
+            tokio::time::sleep(BETWEEN).await;
+            return Err(error.into());
+        }
+    };
     let mut job = Job { report: Report::on(request.id()), places };
     job.write();
     let done = carry_out(&mut job, request.version.as_ref()).await;

@@ -29,8 +29,9 @@ const VERSION: &str = env!("CARGO_PKG_VERSION");
 const BEAT: Duration = Duration::from_secs(2);
 /// The helper begins within this, in milliseconds, or it does not run.
 const BEGINS: i64 = 60_000;
-/// A stage that lasts longer, in milliseconds, is one of a helper that is gone: the longest lasts 30 minutes.
-const LASTS: i64 = 45 * 60_000;
+/// A stage that lasts longer, in milliseconds, is one of a helper that is gone: the longest waits 20 minutes for dpkg's lock, and runs
+/// dpkg for 30.
+const LASTS: i64 = 60 * 60_000;
 
 /// Why no update is asked for. Each text says what to do.
 #[derive(Debug, thiserror::Error)]

@@ -12,7 +12,7 @@ const WAIT: &str = "90";
 /// More than that, for the program that waits.
 const WITHIN: Duration = Duration::from_secs(120);
 /// How long it has to go on.
-const STEADY: Duration = Duration::from_secs(5);
+const STEADY: Duration = Duration::from_secs(15);
 /// How long systemd may take for a word.
 const ASKING: Duration = Duration::from_secs(60);
 /// How long systemd may take to start it: more than `TimeoutStartSec` and `TimeoutStopSec` together.

@@ -12,7 +12,7 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, CWD, Mode, OFlags, openat, unlinkat},
+    fs::{AtFlags, CWD, Mode, OFlags, openat, renameat, unlinkat},
     io::Errno,
 };
 use serde::{Deserialize, Serialize};
@@ -178,9 +178,16 @@ fn open_beneath(intake: &File, name: &str) -> Result<File, Errno> {
     openat(intake, name, flags, Mode::empty()).map(File::from)
 }
 
+/// Whatever lies there, it lies there no more: otherwise the path unit starts the helper for it again at once. A folder with something
+/// in it gets another name, and is left to the hub's user, whose it is.
 fn remove(intake: &File) -> io::Result<()> {
     match unlinkat(intake, NAME, AtFlags::empty()) {
-        Err(Errno::ISDIR) => Ok(unlinkat(intake, NAME, AtFlags::REMOVEDIR)?),
+        Err(Errno::ISDIR) => match unlinkat(intake, NAME, AtFlags::REMOVEDIR) {
+            Err(Errno::NOTEMPTY) => {
+                Ok(renameat(intake, NAME, intake, format!("{NAME}.{}", random::hex::<8>()))?)
+            }
+            other => Ok(other?),
+        },
         other => Ok(other?),
     }
 }
@@ -230,6 +237,8 @@ mod tests {
         refused("a pipe");
         fs::create_dir(&place).unwrap();
         refused("a folder");
+        fs::create_dir_all(place.join("full")).unwrap();
+        refused("a folder that is not empty");
         let id = "0".repeat(32);
         for text in [
             String::new(),
@@ -243,7 +252,7 @@ mod tests {
             refused(&text);
         }
         // The folder itself may be a link.
-        fs::remove_dir(&intake).unwrap();
+        fs::remove_dir_all(&intake).unwrap();
         symlink("/", &intake).unwrap();
         assert!(matches!(Request::take(data.path()), Err(NotTaken::Io(_))));
     }
