@@ -178,7 +178,7 @@ fn carry_over(
     let in_copy = people(copy)?;
     for (user, &scope) in &in_copy {
         let person = |now| Holder::Person(user.clone(), scope, now);
-        match known.trusts(user) {
+        match known.trusts(user, scope) {
             Some(now) if now < scope => gone.push(person(now)),
             None if scope > Scope::Unknown => unknown.push(person(Scope::Unknown)),
             _ => {}
@@ -244,10 +244,14 @@ impl Known {
         Self { is_there: true, is_whole, tokens, devices, people }
     }
 
-    /// What somebody is trusted with; nothing if it does not say. In one that is whole, what was taken back has no row.
-    fn trusts(&self, user: &str) -> Option<Scope> {
-        let said = self.people.get(user).copied();
-        said.or_else(|| self.is_whole.then_some(Scope::Unknown))
+    /// What somebody is trusted with whom the backup trusts with `before`; nothing if it does not say. In one that is whole, what was
+    /// taken back has no row.
+    fn trusts(&self, user: &str, before: Scope) -> Option<Scope> {
+        match self.people.get(user) {
+            Some(&now) if self.is_whole || now < before => Some(now),
+            Some(_) => None,
+            None => self.is_whole.then_some(Scope::Unknown),
+        }
     }
 
     const fn because(&self) -> &'static str {

@@ -158,7 +158,35 @@ async fn a_database_that_never_knew_somebody_does_not_speak_for_them() {
 #[tokio::test]
 async fn of_a_damaged_database_a_revocation_counts_and_nothing_else() {
     let (directory, backup) = revoked_since().await;
-    let file = directory.path().join("gatepost.db");
+    damage(&directory.path().join("gatepost.db"));
+    assert!(restore(directory.path(), &backup, None).is_err());
+    let restored = restore(directory.path(), &backup, Some(Access::Keep)).unwrap();
+    assert_eq!(restored.revoked, goes());
+}
+
+#[tokio::test]
+async fn a_damaged_database_is_not_believed_that_somebody_is_trusted_as_before() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path()).unwrap();
+    let grant = async |user: &'static str, scope| {
+        store.write(move |tx| users::grant(tx, user, scope, "test", 1)).await.unwrap();
+    };
+    grant("tg:less", Scope::Owner).await;
+    grant("tg:same", Scope::Known).await;
+    let backup = store.back_up(7).await.unwrap();
+    grant("tg:less", Scope::Known).await;
+    store.close();
+    drop(store);
+    damage(&directory.path().join("gatepost.db"));
+    let undecided = restore(directory.path(), &backup, None).unwrap_err().to_string();
+    assert!(undecided.contains("tg:same as known") && !undecided.contains("tg:less"), "{undecided}");
+    let restored = restore(directory.path(), &backup, Some(Access::Revoke)).unwrap();
+    assert_eq!(list(&restored.revoked), "tg:less as owner, tg:same as known");
+}
+
+/// Makes a database one that is not whole, and still says whom it trusts.
+fn damage(file: &Path) {
+    let file = file.to_owned();
     let db = Connection::open(&file).unwrap();
     let root: i64 = db
         .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'messages_agent'", [], |row| row.get(0))
@@ -169,7 +197,4 @@ async fn of_a_damaged_database_a_revocation_counts_and_nothing_else() {
     let at = usize::try_from(root - 1).unwrap() * 4096;
     bytes[at..at + 4096].fill(0xa5);
     fs::write(&file, bytes).unwrap();
-    assert!(restore(directory.path(), &backup, None).is_err());
-    let restored = restore(directory.path(), &backup, Some(Access::Keep)).unwrap();
-    assert_eq!(restored.revoked, goes());
 }
