@@ -6,6 +6,7 @@
 //! Whatever goes wrong, what is there stays: `--only` makes the rest, or one part anew.
 
 mod archive;
+mod commit;
 mod contents;
 mod finish;
 mod notes;
@@ -121,6 +122,9 @@ pub(crate) fn release(wanted: &Wanted) -> Result<()> {
     if !wanted.is_trial() {
         is_tagged(version)?;
         has_root_of_its_own()?;
+    }
+    if !wanted.is_trial() {
+        commit::is_that_of(&folder, !wanted.only.is_empty())?;
     }
     fs::create_dir_all(&folder)?;
     let parts = wanted.parts();
