@@ -42,18 +42,26 @@ impl Debian {
     /// # Errors
     /// There is none to copy.
     pub fn fresh() -> Result<Self> {
+        let mut debian = Self::files()?;
+        match debian.boot() {
+            Ok(container) => debian.container = Some(container),
+            Err(error) => println!("no container here, so a chroot: {error:#}"),
+        }
+        Ok(debian)
+    }
+
+    /// Its files alone: nothing runs.
+    ///
+    /// # Errors
+    /// There is none to copy.
+    pub fn files() -> Result<Self> {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join(".debian/root");
         ensure!(from.is_dir(), "there is no {}: run `tests/run --setup-only`, as root", from.display());
         let folder = tempfile::tempdir()?;
         let copied =
             Command::new("cp").args(["-a", "--reflink=auto"]).arg(&from).arg(folder.path()).status()?;
         ensure!(copied.success(), "cp: {copied}");
-        let mut debian = Self { folder, container: None };
-        match debian.boot() {
-            Ok(container) => debian.container = Some(container),
-            Err(error) => println!("no container here, so a chroot: {error:#}"),
-        }
-        Ok(debian)
+        Ok(Self { folder, container: None })
     }
 
     /// Whether this process may change its root.

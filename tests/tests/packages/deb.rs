@@ -1,6 +1,7 @@
 //! The Debian package: made twice, judged by lintian, installed, used, upgraded with messages under way, taken away.
 //!
-//! The program in it is the one that the tests run, without its names. Installed by `tests/run --setup-only`: Debian 12, lintian.
+//! The program in it is the one that the tests run, without its names. Installed by `tests/run --setup-only`: Debian 12, lintian,
+//! piuparts.
 
 use std::{fs, process::Command};
 
@@ -42,6 +43,48 @@ fn the_same_tree_makes_the_same_bytes_and_lintian_finds_nothing_in_them() -> Res
     let found = Command::new("lintian").arg("--pedantic").arg(&packages.old).output()?;
     let said = String::from_utf8_lossy(&found.stdout);
     ensure!(found.status.success() && said.trim().is_empty(), "{said}");
+    Ok(())
+}
+
+/// piuparts installs a package into a system, takes it away, and compares all files with those before. What it takes from a mirror is
+/// there already, so it gets an empty one, by a path.
+#[test]
+fn piuparts_finds_nothing_left_behind() -> Result<()> {
+    if !Debian::may_be() {
+        println!("left out: it takes root");
+        return Ok(());
+    }
+    let (packages, debian) = (Packages::get()?, Debian::files()?);
+    let architecture = packages.architecture();
+    let folder = tempfile::tempdir()?;
+    let distribution = folder.path().join("dists/bookworm");
+    let list = format!("main/binary-{architecture}/Packages");
+    fs::create_dir_all(distribution.join(&list).parent().context("a folder")?)?;
+    fs::write(distribution.join(&list), "")?;
+    let empty = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    fs::write(
+        distribution.join("Release"),
+        format!(
+            "Codename: bookworm\nArchitectures: {architecture}\nComponents: main\n\
+             Date: Wed, 01 Jan 2025 00:00:00 UTC\nSHA256:\n {empty} 0 {list}\n"
+        ),
+    )?;
+    let unsigned = "Acquire::AllowInsecureRepositories \"true\";\n";
+    fs::write(debian.root().join("etc/apt/apt.conf.d/90unsigned"), unsigned)?;
+    let judged = Command::new("piuparts")
+        .args(["--distribution", "bookworm", "--no-upgrade-test", "--warn-on-debsums-errors"])
+        .args(["--hard-link", "--do-not-verify-signatures", "--mirror"])
+        .arg(format!("file:{} main", folder.path().display()))
+        .arg("--bindmount")
+        .arg(folder.path())
+        .arg("--existing-chroot")
+        .arg(debian.root())
+        .arg(&packages.old)
+        .env("PATH", "/usr/sbin:/usr/bin:/sbin:/bin")
+        .output()
+        .context("piuparts")?;
+    let said = String::from_utf8_lossy(&judged.stdout);
+    ensure!(judged.status.success() && said.contains("PASS: All tests."), "{said}");
     Ok(())
 }
 

@@ -30,6 +30,11 @@ impl Packages {
         PACKAGES.as_ref().map_err(|error| anyhow!("{error}"))
     }
 
+    /// The processor that they are for, as Debian calls it.
+    pub(crate) fn architecture(&self) -> &'static str {
+        ARCHITECTURE
+    }
+
     /// The program in them.
     pub(crate) fn program(&self) -> &Path {
         &self.program
