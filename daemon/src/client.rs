@@ -5,7 +5,7 @@ mod progress;
 
 use std::{
     fs,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -83,6 +83,12 @@ pub enum ClientError {
         /// The data directory of the configuration.
         directory: PathBuf,
     },
+    /// The operator's token would go to another machine.
+    #[error(
+        "{0} is another machine, and the operator's token of this one is not sent there: set GATEPOST_TOKEN to a token of that hub \
+         (there: gatepost agent add NAME --role operator)"
+    )]
+    Elsewhere(String),
     /// A command that sends was given no token.
     #[error(
         "no token says whose messages these are: make one with `gatepost agent add NAME` and set GATEPOST_TOKEN to it \
@@ -227,6 +233,17 @@ impl Place {
     }
 }
 
+/// Whether a hub that listens at `base` is on this machine: its own address, or one of its loopback. What is no URL fails later.
+fn is_here(base: &str) -> bool {
+    let Ok(url) = reqwest::Url::parse(base) else { return true };
+    let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
+    match host.parse::<IpAddr>() {
+        // A socket can be bound to addresses of this machine alone.
+        Ok(address) => address.is_loopback() || std::net::UdpSocket::bind((address, 0)).is_ok(),
+        Err(_) => host == "localhost" || host.ends_with(".localhost"),
+    }
+}
+
 /// Whether something there says that it is well, as a hub does. Nothing secret is told to it.
 async fn is_a_hub(http: &reqwest::Client, base: &str) -> bool {
     let answer = http.get(format!("{base}/healthz")).timeout(PROBE_TIMEOUT).send().await;
@@ -283,6 +300,7 @@ impl Client {
                 let base = place.base(&config);
                 match given {
                     Some(token) => Self::new(base, token.clone())?,
+                    None if !is_here(&base) => return Err(ClientError::Elsewhere(base)),
                     None => {
                         let client = Self::new(base, operators_token(&config)?)?;
                         // An address that was given is the caller's own choice.
@@ -460,5 +478,17 @@ mod tests {
         let pairs = [("address", "a b&c".to_owned()), ("after", "5".to_owned())];
         assert_eq!(query(&pairs), "?address=a%20b%26c&after=5");
         assert_eq!(query(&[]), "");
+    }
+
+    #[test]
+    fn a_hub_of_another_machine_is_told_from_one_that_is_here() {
+        for here in ["http://127.0.0.1:8787", "http://127.1.2.3", "http://[::1]:1", "http://localhost:8787/x"]
+        {
+            assert!(is_here(here), "{here}");
+        }
+        // The second is a name that anybody may own, the last one of the addresses for documentation (RFC 5737).
+        for elsewhere in ["https://hub.example.org", "http://localhost.example", "http://192.0.2.1:8787"] {
+            assert!(!is_here(elsewhere), "{elsewhere}");
+        }
     }
 }
