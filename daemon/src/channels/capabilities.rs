@@ -123,6 +123,7 @@ impl Capabilities {
 fn anywhere(action: Action) -> &'static str {
     match action {
         Action::Send | Action::Broadcast => "write to somebody on another channel",
+        Action::Ask => "call ask_person",
         Action::Reply | Action::ThreadReply | Action::Thread => "say in a message's text what it belongs to",
         Action::React => "answer in a message",
         Action::Poll => "ask in a message, and let people answer it",

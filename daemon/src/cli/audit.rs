@@ -9,9 +9,9 @@ use gatepost_link::decision::PublicKey;
 use rusqlite::{Connection, OpenFlags};
 use serde_json::{Value, json};
 
-use super::{Failed, output};
+use super::{Failed, output, prove};
 use crate::{
-    approval::prove::prove,
+    approval::prove::prove as prove_all,
     audit::{
         checkpoint::{Checkpoint, from_hex},
         verify::verify,
@@ -40,6 +40,25 @@ pub(super) enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// Print what a person decided about a message or answered to a question, with the signatures: a file that proves itself to others.
+    ///
+    /// It has the document that was shown, and for each decision the bytes that were signed, the signature and the device's public key
+    /// (Ed25519). `gatepost audit check FILE` verifies it anywhere, and so does any other program for such signatures.
+    Prove {
+        /// The message or question.
+        id: String,
+    },
+    /// Verify a file that `gatepost audit prove` printed. No hub is needed: the keys are in it, and whether you trust them is yours to say.
+    Check {
+        /// The file.
+        file: PathBuf,
+        /// The public key that the hub must have, in hexadecimal: `gatepost audit verify` says it there.
+        #[arg(long)]
+        key: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
     /// Show what happened, oldest first.
     Show {
         /// Only what happened to this message.
@@ -57,6 +76,8 @@ pub(super) enum Command {
 pub(super) fn run(config: &Path, command: Command) -> Result<(), Failed> {
     match command {
         Command::Verify { database, key, json } => check(config, database, key, json),
+        Command::Prove { id } => prove::prove(config, &id),
+        Command::Check { file, key, json } => prove::check(&file, key.as_deref(), json),
         Command::Show { message, limit, json } => show(config, message.as_deref(), limit, json),
     }
 }
@@ -79,7 +100,7 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
     let db = open(&database)?;
     warn_of_newer(&db, &database);
     let report = verify(&db, &key, kept).map_err(Failed::refused)?;
-    let proof = prove(&db, PublicKey(key), report.purged_to).map_err(Failed::refused)?;
+    let proof = prove_all(&db, PublicKey(key), report.purged_to).map_err(Failed::refused)?;
     let stored = outbox::verify::verify(&db, report.purged_to).map_err(Failed::refused)?;
     let whole = report.faults.is_empty() && proof.faults.is_empty() && stored.faults.is_empty();
     if json {
@@ -183,7 +204,7 @@ fn show(config: &Path, message: Option<&str>, limit: u32, as_json: bool) -> Resu
     Ok(())
 }
 
-fn directory(config: &Path) -> Result<PathBuf, Failed> {
+pub(super) fn directory(config: &Path) -> Result<PathBuf, Failed> {
     Ok(Config::load(config).map_err(Failed::refused)?.hub.data_dir)
 }
 

@@ -4,6 +4,7 @@
 //! that need a running hub speak to its HTTP interface ([`crate::client`]), the same as agents do.
 
 mod agent;
+mod ask;
 mod audit;
 mod backup;
 mod channels;
@@ -20,6 +21,7 @@ mod ota;
 mod output;
 mod passphrase;
 mod people;
+mod prove;
 mod queue;
 mod reload;
 mod restore;
@@ -96,6 +98,12 @@ enum Command {
     Send(send::Arguments),
     /// Make any call of the message tool: JSON on stdin, JSON on stdout.
     Message(send::MessageArguments),
+    /// Ask a person something that they answer with yes or no on a companion, and wait for the answer: the exit status tells it.
+    ///
+    /// `gatepost ask "Deploy 2.4 to the shop?" --ttl 5m && ./deploy` does nothing without a yes. The card names whoever asks, counts
+    /// among their cards, and its answer is signed: `gatepost audit prove ID` shows it to others. Whoever is interrupted takes the
+    /// question back.
+    Ask(ask::Arguments),
     /// Serve the tools over the Model Context Protocol on stdin and stdout, for agents that start it; GATEPOST_TOKEN
     /// holds the agent's token.
     Mcp(mcp::Arguments),
@@ -165,6 +173,8 @@ const STATUSES: &str = "Exit status:
   3  with --wait: still held or on its way when the time was over
   4  no hub answers
   5  there is no such message, agent or companion
+  6  of ask: denied
+  7  of ask: nobody answered in time, or it was taken back
   78 of run: the configuration cannot be used, and starting again will not help";
 
 /// What a command cannot do, by exit status.
@@ -185,6 +195,12 @@ pub enum Failed {
     /// There is no message, agent or companion of that name: exit status 5. Empty where all has been said.
     #[error("{0}")]
     NotFound(String),
+    /// Of a question: a person said no, and all has been said: exit status 6.
+    #[error("")]
+    Denied,
+    /// Of a question: nobody answered, and all has been said: exit status 7.
+    #[error("")]
+    Unanswered,
     /// What the hub is to start with cannot be used: exit status 78, `EX_CONFIG` of BSD's `sysexits.h`. The unit does not start it again.
     #[error("{0}")]
     Configuration(String),
@@ -201,6 +217,8 @@ impl Failed {
             Self::Undecided => 3,
             Self::NoHub(_) => 4,
             Self::NotFound(_) => 5,
+            Self::Denied => 6,
+            Self::Unanswered => 7,
             Self::Configuration(_) => 78,
         }
     }
@@ -296,6 +314,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Agent(command) => agent::run(&place, command).await,
         Command::Send(arguments) => send::run(&place, arguments).await,
         Command::Message(arguments) => send::message(&place, &arguments).await,
+        Command::Ask(arguments) => ask::run(&place, arguments).await,
         Command::Mcp(arguments) => mcp::run(&place, &arguments).await,
         Command::Queue(command) => queue::run(&place, command).await,
         Command::Turns(command) => turns::run(&place, command).await,
@@ -349,7 +368,7 @@ mod tests {
     }
 
     /// Commands that print nothing a program would read, or JSON alone.
-    const WITHOUT_JSON: [&str; 18] = [
+    const WITHOUT_JSON: [&str; 19] = [
         "demo",
         "init",
         "health",
@@ -358,6 +377,7 @@ mod tests {
         "mcp",
         "agent revoke",
         "companion pair",
+        "audit prove",
         "companion run",
         "companion rename",
         "companion revoke",

@@ -60,6 +60,23 @@ pub(super) fn receipt(receipt: &Value) -> String {
     visible(&lines).into_owned()
 }
 
+/// A question and its answer.
+pub(super) fn question(question: &Value) -> String {
+    let mut lines = format!("{} {}", text(question, "id"), text(question, "state"));
+    for name in ["reason", "hint"] {
+        if !text(question, name).is_empty() {
+            lines.push_str(&format!("\n  {}", text(question, name)));
+        }
+    }
+    if !text(question, "deadline").is_empty() {
+        lines.push_str(&format!("\n  waits until {}", moment(text(question, "deadline"))));
+    }
+    if question.get("decided_by_software") == Some(&Value::Bool(true)) {
+        lines.push_str("\n  answered by a software companion");
+    }
+    visible(&lines).into_owned()
+}
+
 /// A file that goes along, in one line.
 pub(super) fn file(file: &Value) -> String {
     let what = if file.get("voice") == Some(&Value::Bool(true)) { "voice" } else { "file" };

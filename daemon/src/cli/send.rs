@@ -122,7 +122,7 @@ pub(super) async fn message(place: &Place, arguments: &MessageArguments) -> Resu
     ended_well(&answer, waited)
 }
 
-fn sender(place: &Place, as_operator: bool) -> Result<Client, Failed> {
+pub(super) fn sender(place: &Place, as_operator: bool) -> Result<Client, Failed> {
     let token = Token::of_sender(as_operator).map_err(|error| Failed::Usage(error.to_string()))?;
     Ok(Client::with(place, &token)?)
 }

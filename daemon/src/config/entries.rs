@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::{Agent, Config, ConfigError, locate::line_at};
 use crate::{
     channels::registry::{NAMES, kind},
-    message::target::{AGENT, HUB, channel_of},
+    message::target::{AGENT, HUB, PERSON, channel_of},
     policy::Pattern,
     settings::is_name,
     spelling::nearest,
@@ -93,6 +93,9 @@ impl Config {
                     let problem = match readable(entry) {
                         Ok(pattern) if pattern.channel() == Some(HUB) => {
                             Some("what is done there is the hub's own, and no agent's".into())
+                        }
+                        Ok(pattern) if pattern.channel() == Some(PERSON) => {
+                            Some("every agent may ask a person, without an entry".into())
                         }
                         Ok(pattern) if list == "hold" => unmatchable(&pattern)
                             .map(|problem| format!("{problem}; as it is, nobody is asked because of it")),

@@ -10,7 +10,7 @@ use crate::{
         account,
         registry::{NAMES, kind},
     },
-    message::target::{AGENT, HUB},
+    message::target::OWN,
     settings::{Key, secret::SecretSource},
     spelling::nearest,
 };
@@ -121,9 +121,9 @@ fn tables<'a, 'i>(table: &'a DeTable<'i>) -> impl Iterator<Item = (&'a str, &'a 
 }
 
 impl Check<'_> {
-    /// Two channels are there without an account.
+    /// Three channels are there without an account.
     fn not_the_hubs(&self, channels: &DeTable<'_>) -> Result<(), ConfigError> {
-        let Some(key) = channels.keys().find(|key| [HUB, AGENT].contains(&key.get_ref().as_ref())) else {
+        let Some(key) = channels.keys().find(|key| OWN.contains(&key.get_ref().as_ref())) else {
             return Ok(());
         };
         let problem = "the hub has this channel itself: it needs no account".to_owned();

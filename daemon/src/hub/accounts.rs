@@ -16,7 +16,7 @@ use crate::{
     },
     config::Config,
     delivery::actions,
-    message::target::{AGENT, HUB},
+    message::target::{AGENT, HUB, PERSON},
     settings::secret::SecretSource,
     store::Store,
     turns::wake::Wake,
@@ -74,6 +74,7 @@ impl Opened {
             }
         }
         accounts.add_built_in((HUB, actions::ACCOUNT), actions::own::open(store));
+        accounts.add_built_in((PERSON, actions::ACCOUNT), actions::questions::open(store));
         if config.agents_meet() {
             let agents = actions::agents::open(config.agents.keys(), store, &self.wake);
             accounts.add_built_in((AGENT, actions::ACCOUNT), agents);

@@ -4,6 +4,7 @@
 //! - [`reply`]: the text of an agent's turn, which goes where the turn came from;
 //! - [`wake`]: agents that do not ask for their turns are brought them;
 //! - [`whoami`]: who a token belongs to;
+//! - [`questions`]: what agents ask people, who say yes or no;
 //! - [`service`]: what each of them does with a call of the `message` tool, and [`tool`]: the tools as models are told of them.
 //!
 //! An interface knows who is calling and what they said, bounded and well-formed; everything else is the pipeline's. What a
@@ -13,6 +14,7 @@ pub mod http;
 pub mod mcp;
 mod message_service;
 mod operate;
+mod questions;
 mod refused;
 pub mod reply;
 mod tasks;

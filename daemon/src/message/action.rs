@@ -1,4 +1,4 @@
-//! The actions of the `message` tool, by the words that agents know from the tools before it.
+//! The actions of the `message` tool, by the words that agents know from the tools before it; and the one of `ask_person`.
 
 /// An action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -37,10 +37,12 @@ pub enum Action {
     SendAttachment,
     /// The account's own status.
     SetPresence,
+    /// A question to a person, who says yes or no. A tool of its own: `message` has no such action.
+    Ask,
 }
 
 impl Action {
-    /// All of them, in the order in which they are listed.
+    /// Those of the `message` tool, in the order in which they are listed.
     pub const ALL: &'static [Self] = &[
         Self::Send,
         Self::Broadcast,
@@ -81,10 +83,11 @@ impl Action {
             Self::SendWithEffect => "sendWithEffect",
             Self::SendAttachment => "sendAttachment",
             Self::SetPresence => "setPresence",
+            Self::Ask => "ask",
         }
     }
 
-    /// The action of this word.
+    /// The action of the `message` tool with this word.
     pub fn of(word: &str) -> Option<Self> {
         Self::ALL.iter().copied().find(|action| action.word() == word)
     }
@@ -100,5 +103,6 @@ mod tests {
             assert_eq!(Action::of(action.word()), Some(action));
         }
         assert_eq!(Action::of("shout"), None);
+        assert_eq!(Action::of("ask"), None, "no call of `message` is a question");
     }
 }

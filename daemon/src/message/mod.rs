@@ -34,7 +34,7 @@ pub mod target;
 mod targets;
 
 /// The names of the tools in an agent's hand.
-pub const TOOLS: [&str; 11] = [
+pub const TOOLS: [&str; 12] = [
     "message",
     "send_message",
     "reply",
@@ -43,6 +43,7 @@ pub const TOOLS: [&str; 11] = [
     "cancel",
     "inbox",
     "guide",
+    "ask_person",
     "schedule_task",
     "cancel_task",
     "list_tasks",

@@ -17,9 +17,12 @@ pub(super) fn operation(given: Given<'_>, action: Action) -> Result<Operation, R
     let user = || given.needed("userId", action);
     let reason = || given.short("reason");
     Ok(match action {
-        Action::Send | Action::Broadcast | Action::Reply | Action::ThreadReply | Action::SendAttachment => {
-            Operation::Send(extras(given)?)
-        }
+        Action::Send
+        | Action::Broadcast
+        | Action::Reply
+        | Action::ThreadReply
+        | Action::SendAttachment
+        | Action::Ask => Operation::Send(extras(given)?),
         Action::SendWithEffect => {
             Operation::Send(Extras { effect: Some(given.needed("effect", action)?), ..Extras::default() })
         }

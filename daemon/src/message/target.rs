@@ -24,6 +24,12 @@ pub const HUB: &str = "hub";
 /// The channel on which agents write to each other.
 pub const AGENT: &str = "agent";
 
+/// The channel on which agents ask people something: what arrives there is a person's answer.
+pub const PERSON: &str = "person";
+
+/// The channels that the hub has itself, without an account.
+pub const OWN: [&str; 3] = [HUB, AGENT, PERSON];
+
 /// What may stand before an address to say which kind of id it is.
 pub const KINDS_OF_ID: &[&str] = &["user", "channel", "chat", "phone"];
 

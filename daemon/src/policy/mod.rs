@@ -20,7 +20,7 @@ pub use subject::{Entries, Subject};
 
 use crate::message::{
     refusal::{Code, Refusal},
-    target::Target,
+    target::{PERSON, Target},
 };
 
 /// What happens to a message that leaves its own conversation.
@@ -165,14 +165,19 @@ pub enum Verdict {
 /// are not identities themselves.
 pub fn judge(rights: &Rights, from: Provenance<'_>, subject: &Subject<'_>, entries: &Entries) -> Verdict {
     let (target, origin, scope) = (subject.target, from.origin, from.scope());
-    if !rights.permits(subject, entries) {
+    let is_question = target.channel == PERSON;
+    if !is_question && !rights.permits(subject, entries) {
         return Verdict::Deny(not_allowed(rights, &target.channel, subject.written()));
     }
     let because = |why: String| match from.because() {
         Some(because) => format!("{why}; because {because}"),
         None => why,
     };
-    let Some(leaves) = leaves(origin, subject.account, target, subject.touched) else {
+    let leaves = match is_question {
+        true => Some("its agent asks a person".into()),
+        false => leaves(origin, subject.account, target, subject.touched),
+    };
+    let Some(leaves) = leaves else {
         return match subject.moderates && scope < Scope::Owner {
             true => Verdict::Hold(because("it acts on people or on messages of others".into())),
             false => Verdict::Allow("it stays in its own conversation"),
@@ -184,6 +189,10 @@ pub fn judge(rights: &Rights, from: Provenance<'_>, subject: &Subject<'_>, entri
     // What may be from a turn, and may not, is no stranger's for sure: a person is asked.
     if origin.and_then(|origin| origin.scope).is_some_and(|scope| scope < Scope::Known) {
         return Verdict::Deny(stranger(target, &leaves));
+    }
+    // Whatever its agent is allowed: the answer is a person's.
+    if is_question {
+        return Verdict::Hold(leaves);
     }
     if let Some(why) = rights.hold.holds(subject, entries) {
         return Verdict::Hold(format!("{leaves}, and {why}"));
@@ -323,6 +332,20 @@ mod tests {
             Verdict::Hold(_) => "hold",
             Verdict::Deny(refusal) => refusal.reason.unwrap(),
         }
+    }
+
+    #[test]
+    fn a_question_is_always_a_persons_to_answer_and_needs_no_entry() {
+        let person = "person:owner";
+        for crossing in [CrossContext::Allow, CrossContext::Hold, CrossContext::Deny] {
+            for list in [&[][..], &["*"]] {
+                assert_eq!(verdict(&rights(list, &[], crossing), None, person), "hold");
+            }
+        }
+        let of = |scope| origin("local:ann").map(|origin| Origin { scope: Some(scope), ..origin });
+        let none = rights(&[], &[], CrossContext::Hold);
+        assert_eq!(verdict(&none, of(Scope::Known), person), "hold");
+        assert_eq!(verdict(&none, of(Scope::Unknown), person), "stranger");
     }
 
     #[test]

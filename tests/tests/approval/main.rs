@@ -5,5 +5,6 @@ mod main_job;
 mod nobody_to_ask;
 mod one_card;
 mod proofs;
+mod questions;
 mod quorum;
 mod strangers;

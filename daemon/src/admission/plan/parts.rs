@@ -22,7 +22,7 @@ use crate::{
         new_part_key,
         operation::{Extras, Operation},
         refusal::Refusal,
-        target::{AGENT, Target},
+        target::{AGENT, PERSON, Target},
     },
     outbox::transition::NewPart,
     pipeline::AgentRules,
@@ -60,8 +60,8 @@ pub(in crate::admission) fn whose(
     target: &Target,
     touched: &[Touched],
 ) -> Option<String> {
-    // An agent is told by the hub itself who wrote.
-    let is_to_say = rules.decorate && target.channel != AGENT;
+    // An agent is told by the hub itself who wrote, and a person's card names who asks.
+    let is_to_say = rules.decorate && ![AGENT, PERSON].contains(&target.channel.as_str());
     (is_to_say && policy::crosses(origin, account, target, touched)).then(|| decoration(agent, origin))
 }
 

@@ -73,8 +73,9 @@ impl Decision {
         .filter_map(|(what, same)| (!same).then_some(what))
     }
 
-    pub(super) fn is_signed_for(&self, hub: PublicKey) -> bool {
-        let statement = Statement {
+    /// What the device signed for this hub.
+    pub(super) fn statement(&self, hub: PublicKey) -> Statement {
+        Statement {
             hub,
             device: PublicKey(self.device),
             request: self.request,
@@ -82,12 +83,19 @@ impl Decision {
             verdict: self.verdict,
             counter: u64::try_from(self.counter).unwrap_or(u64::MAX),
             session: SessionHash(self.session),
-        };
-        statement.verify(&SignatureBytes(self.signature))
+        }
+    }
+
+    pub(super) fn signature(&self) -> SignatureBytes {
+        SignatureBytes(self.signature)
+    }
+
+    pub(super) fn is_signed_for(&self, hub: PublicKey) -> bool {
+        self.statement(hub).verify(&self.signature())
     }
 }
 
-fn verdict(word: &str) -> Option<Verdict> {
+pub(super) fn verdict(word: &str) -> Option<Verdict> {
     const APPROVE: &str = Event::Approve.word();
     const DENY: &str = Event::Deny.word();
     match word {
@@ -98,9 +106,16 @@ fn verdict(word: &str) -> Option<Verdict> {
 }
 
 /// What [`Stored`] reads.
-pub(super) const APPROVALS: &str =
-    "SELECT request, document, verdict, device, counter, approvals.session, signature, seq, id, state, quorum, decided_at
-     FROM approvals JOIN messages ON seq = message ORDER BY seq";
+macro_rules! approvals {
+    () => {
+        "SELECT request, document, verdict, device, counter, approvals.session, signature, seq, id, state, quorum, decided_at
+         FROM approvals JOIN messages ON seq = message"
+    };
+}
+/// Of all messages.
+pub(super) const APPROVALS: &str = concat!(approvals!(), " ORDER BY seq");
+/// Of one, by its id.
+pub(super) const APPROVAL: &str = concat!(approvals!(), " WHERE id = ?");
 
 /// What is stored of a request: its document and, once it is decided, the decision. Somebody may have put anything there.
 pub(super) struct Stored {

@@ -15,11 +15,12 @@ use crate::{random::to_hex, store::StoreError};
 /// Approvals of a request in the audit, by their device, less those that were taken back.
 pub(super) type Votes = BTreeMap<[u8; 32], Decided>;
 
-const STORED: &str =
+/// What [`Vote`] reads.
+pub(super) const STORED: &str =
     "SELECT device, counter, session, signature FROM votes WHERE request = ? ORDER BY device";
 
 /// A stored approval. Somebody may have put anything there.
-struct Vote {
+pub(super) struct Vote {
     device: Option<[u8; 32]>,
     counter: i64,
     session: Option<[u8; 32]>,
@@ -27,7 +28,7 @@ struct Vote {
 }
 
 impl Vote {
-    fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
+    pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
         Ok(Self {
             device: exactly(row, 0)?,
             counter: row.get(1)?,
@@ -36,7 +37,7 @@ impl Vote {
         })
     }
 
-    fn decision(&self, request: RequestId, document: &[u8]) -> Option<Decision> {
+    pub(super) fn decision(&self, request: RequestId, document: &[u8]) -> Option<Decision> {
         let (counter, document) = (self.counter, Digest::of(document));
         Some(Decision::approval(request, document, self.device?, counter, self.session?, self.signature?))
     }

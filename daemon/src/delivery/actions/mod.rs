@@ -1,21 +1,23 @@
 //! Delivery actions: what the hub itself does when a message arrives that is for no platform.
 //!
-//! Two channels are the hub's own, and need no account. A message to `hub:ACTION/ARGUMENT` arrives by being done: its action is
-//! found by name in [`ACTIONS`]. A message to `agent:NAME` arrives as a turn of that agent. Both are messages like any other: they
-//! are written down, judged, shown to a person and signed before anything happens here, and the audit proves it by the same rows.
-//! Nothing calls an action but its delivery.
+//! Three channels are the hub's own, and need no account. A message to `hub:ACTION/ARGUMENT` arrives by being done: its action is
+//! found by name in [`ACTIONS`]. A message to `agent:NAME` arrives as a turn of that agent. One to `person:owner` is a question, and
+//! arrives by a person's yes. All are messages like any other: they are written down, judged, shown to a person and signed before
+//! anything happens here, and the audit proves it by the same rows. Nothing calls an action but its delivery.
 //!
 //! What is done is done once: [`once`] keeps the outcome under the part's key, in the transaction that does it. A crash
 //! before that transaction did nothing, and after it the second delivery finds the outcome.
 //!
 //! - [`own`]: the channel `hub`; [`let_in`]: the action by which a person lets somebody in;
-//! - [`agents`]: the channel `agent`; [`ask`]: what opens the turn.
+//! - [`agents`]: the channel `agent`; [`ask`]: what opens the turn;
+//! - [`questions`]: the channel `person`.
 
 pub mod agents;
 pub mod ask;
 mod let_in;
 mod once;
 pub mod own;
+pub mod questions;
 #[cfg(test)]
 mod tests;
 

@@ -21,7 +21,7 @@ use crate::{
     intake::{message_service, views::time},
     message::{
         refusal::{Code, NO_ACCOUNT, Refusal},
-        target::{AGENT, HUB, MAX_ADDRESS, fits_an_id},
+        target::{MAX_ADDRESS, OWN, fits_an_id},
     },
     outbox::bounds::Full,
     pipeline::Pipeline,
@@ -235,7 +235,7 @@ pub(super) async fn receive(State(endpoint): State<Endpoint>, request: Request) 
 }
 
 fn check(report: &Report) -> Result<(), Refusal> {
-    if [HUB, AGENT].contains(&report.channel.as_str()) {
+    if OWN.contains(&report.channel.as_str()) {
         let error = format!("nobody writes on {} but the hub itself", report.channel);
         return Err(
             Refusal::input(error, "give the channel and account as configured").because("own_channel")

@@ -223,7 +223,7 @@ fn status(answer: &Answer) -> StatusCode {
     if answer.is_final() { StatusCode::OK } else { StatusCode::ACCEPTED }
 }
 
-fn idempotency_key(key: Option<&str>) -> Result<String, Refusal> {
+pub(super) fn idempotency_key(key: Option<&str>) -> Result<String, Refusal> {
     key.map(str::to_owned).ok_or_else(|| {
         let hint = "use printable characters";
         Refusal::input("the Idempotency-Key cannot be used", hint).because("idempotency_key")

@@ -23,6 +23,7 @@ mod platform;
 mod problem;
 mod progress;
 mod query;
+mod questions;
 mod reload;
 mod reply;
 pub mod server;
@@ -173,6 +174,8 @@ const TABLE: &[(&str, Make)] = &[
     ("messages", || routes!(operate::retry)),
     ("messages", || routes!(operate::settle)),
     ("messages", || routes!(operate::purge)),
+    ("questions", || routes!(questions::ask)),
+    ("questions", || routes!(questions::show)),
     ("files", || routes!(files::upload)),
     ("tools", || routes!(tools::list)),
     ("tools", || routes!(tools::call)),

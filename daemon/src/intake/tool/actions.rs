@@ -5,7 +5,7 @@ use std::pin::Pin;
 
 use serde_json::{Value, json};
 
-use super::{Described, Tools, tasks};
+use super::{Described, Tools, questions, tasks};
 use crate::message::refusal::Refusal;
 
 /// What a handler comes to.
@@ -25,6 +25,14 @@ pub(super) struct DeliveryAction {
 
 /// All of them.
 pub(super) const ACTIONS: &[DeliveryAction] = &[
+    DeliveryAction {
+        name: "ask_person",
+        description: "Ask a person who runs this hub a question that they answer with yes or no on a device of theirs, before you do \
+                      something that should not be done without them. It sends nothing and approves no message. The state is approved, \
+                      denied, expired (nobody answered: no yes) or waiting; receipt with its id waits on.",
+        schema: questions::schema,
+        handler: |tools, arguments| Box::pin(questions::ask(tools, arguments)),
+    },
     DeliveryAction {
         name: "schedule_task",
         description: "Be woken later with a prompt of your own, once or again and again. With the context of your turn it is due in this \

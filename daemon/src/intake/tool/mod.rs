@@ -11,7 +11,7 @@
 //! | `inbox` | what the hub has to tell: every end other than `sent`, and what a person let go |
 //! | `guide` | how to write for a channel, before the first message there |
 //!
-//! Beside them stand the delivery actions of agents: see [`actions`].
+//! Beside them stand `ask_person` and what agents do with their tasks: see [`actions`].
 //!
 //! A description and a schema are made for who asks: a model sees what it can do, and nothing else.
 
@@ -20,6 +20,7 @@ mod describe;
 mod following;
 mod guide;
 pub(crate) mod hooks;
+mod questions;
 mod simple;
 mod tasks;
 
@@ -33,6 +34,7 @@ pub(super) use self::guide::Guide;
 use self::hooks::Around;
 use super::{
     message_service::{self, Incoming, LISTED, MessageService},
+    questions as asked,
     reply::Reply,
 };
 use crate::{
@@ -251,6 +253,9 @@ impl Tools<'_> {
     async fn receipt(&self, wanted: Receipt) -> Result<Value, Refusal> {
         let message = self.service().own(&wanted.id).await?;
         let wait = Duration::from_secs(wanted.wait.min(LONGEST_WAIT));
+        if asked::is_question(&message) {
+            return Ok(json!(asked::look(&self.pipeline, &message, wait).await?));
+        }
         let receipt = self.pipeline.wait(message.seq, wait).await.map_err(message_service::broken)?;
         Ok(json!(receipt))
     }
