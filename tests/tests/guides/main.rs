@@ -3,6 +3,7 @@
 //!
 //! Every fenced block has one of the languages in [`check`]: there is none that nobody looks at.
 
+mod asking;
 mod commands;
 mod configuration;
 mod documents;

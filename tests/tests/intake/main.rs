@@ -19,7 +19,7 @@ mod turns;
 mod wake;
 
 /// The tools of an agent, in the order in which they are told.
-const TOOLS: [&str; 11] = [
+const TOOLS: [&str; 12] = [
     "message",
     "send_message",
     "reply",
@@ -28,6 +28,7 @@ const TOOLS: [&str; 11] = [
     "cancel",
     "inbox",
     "guide",
+    "ask_person",
     "schedule_task",
     "cancel_task",
     "list_tasks",

@@ -389,7 +389,7 @@ fn a_model_is_given_words_as_data_calls_tools_in_its_turn_and_answers() -> Resul
         .map(|tool| text(&tool["function"], "name"))
         .collect();
     let tools = ["message", "send_message", "receipt", "cancel", "inbox", "guide"];
-    let tasks = ["schedule_task", "cancel_task", "list_tasks"];
+    let tasks = ["ask_person", "schedule_task", "cancel_task", "list_tasks"];
     ensure!(offered == [&tools[..], &tasks[..]].concat(), "{offered:?}");
     let said: Value = serde_json::from_str(text(&first["messages"][1], "content"))?;
     ensure!(said["text"] == HOSTILE && said["sender"]["scope"] == "known", "{said}");
