@@ -4,7 +4,8 @@
 //! payload, however it was handed in: what one call sends to one target, as an answer or with a file, and what another sends to several is the
 //! same message where that is the same. What nobody has to be asked about is never the same as what somebody has to: a reply in its own
 //! conversation is said, whatever of the same words waits for approval elsewhere, and what has to be approved is told no receipt of what
-//! had not to be. Only a message that is on its way or was sent counts, for one that failed may well be meant to go again. What
+//! had not to be. Only a message that is on its way or was sent counts, for one that failed may well be meant to go again; of questions to
+//! a person, only one that waits for its answer. What
 //! changes something that is there (a reaction, an edit, a pin) is the same only while nothing else has changed something
 //! in that conversation: a reaction, its removal and the reaction again are three. It is asked within the transaction that
 //! would write the second one, so two at once cannot both be the first.
@@ -20,7 +21,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{new_message::NewMessage, queries, row::MessageRow};
 use crate::{
-    message::{attachment::Attachment, operation::Operation, state::State},
+    message::{attachment::Attachment, operation::Operation, state::State, target::PERSON},
     store::StoreError,
 };
 
@@ -123,7 +124,7 @@ impl Mark {
         let Some(seq) = seq else { return Ok(None) };
         // A transaction that came to nothing leaves a number here that another message may have now.
         let first = db.prepare_cached(queries::BY_SEQ)?.query_row([seq], MessageRow::read).optional()?;
-        Ok(first.filter(|first| counts(first.state) && of_row(first) == payload).map(|first| first.seq))
+        Ok(first.filter(|first| counts(first) && of_row(first) == payload).map(|first| first.seq))
     }
 
     /// Notes it under its number, as it is being written.
@@ -167,8 +168,13 @@ fn milliseconds(window: Duration) -> i64 {
     i64::try_from(window.as_millis()).unwrap_or(i64::MAX)
 }
 
-fn counts(state: State) -> bool {
-    matches!(state, State::Accepted | State::Held | State::Ready | State::Sending | State::Sent)
+fn counts(message: &MessageRow) -> bool {
+    match message.state {
+        State::Accepted | State::Held => true,
+        // Yes to a question is no yes to the next one.
+        State::Ready | State::Sending | State::Sent => message.channel != PERSON,
+        _ => false,
+    }
 }
 
 /// A payload about which somebody has to be asked, or nobody.

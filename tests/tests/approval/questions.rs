@@ -35,6 +35,7 @@ fn ended(asking: thread::JoinHandle<Result<Ended>>) -> Result<Ended> {
 async fn an_agent_asks_a_person_reads_the_question_and_the_answer_is_signed() -> Result<()> {
     let mut fixture = TestHub::start(CONFIG).await?;
     let agent = fixture.agent("engineer").await?;
+    fixture.listed_as_able("test", true)?;
     let asked = agent.post("/v1/questions", &json!({"question": "Deploy **2.4** to the shop?"}))?;
     ensure!(asked.status == 202 && asked.body["state"] == "waiting", "{asked:?}");
     let id = text(&asked.body, "id").to_owned();
@@ -50,8 +51,12 @@ async fn an_agent_asks_a_person_reads_the_question_and_the_answer_is_signed() ->
     let stranger = fixture.agent("stranger").await?;
     ensure!(stranger.get(&format!("/v1/questions/{id}"))?.status == 404);
 
-    let no = agent.post("/v1/questions", &json!({"question": "And to the bank?", "wait": 0}))?;
-    let no = text(&no.body, "id").to_owned();
+    // Once it is answered, the same words are another question.
+    let again = json!({"question": "Deploy **2.4** to the shop?", "wait": 0});
+    let (no, same) = (agent.post("/v1/questions", &again)?.body, agent.post("/v1/questions", &again)?.body);
+    ensure!(no["state"] == "waiting" && no["id"] != id && same["id"] == no["id"], "{no} {same}");
+    ensure!(no["deduplicated"].is_null() && same["deduplicated"] == true, "{no} {same}");
+    let no = text(&no, "id").to_owned();
     fixture.decide(Verdict::Deny).await?;
     let answered = agent.tool("receipt", &json!({"id": no, "wait": 20}))?;
     ensure!(answered["ok"] == true && answered["state"] == "denied", "{answered}");
@@ -211,10 +216,8 @@ async fn nothing_but_a_question_goes_to_a_person_and_no_entry_is_needed_for_one(
         ensure!(refused.status == 400 && refused.body["reason"] == reason, "{question}: {refused:?}");
     }
     let long = agent.post("/v1/questions", &json!({"question": "x".repeat(5_000)}))?;
-    ensure!(
-        long.status != 202 && text(&long.body, "error").contains("a companion shows at most"),
-        "{long:?}"
-    );
+    ensure!(long.status == 200 && long.body["state"] == "failed", "{long:?}");
+    ensure!(text(&long.body, "reason").contains("a companion shows at most"), "{long:?}");
     let context = agent.post("/v1/questions", &json!({"question": "x", "context": "nobody's"}))?;
     ensure!(context.status == 403, "{context:?}");
 
