@@ -201,6 +201,9 @@ pub enum Down<'a> {
     },
     /// The release that was offered is offered no more.
     NoUpdate,
+    /// What the idle screen shows of the hub beside [`Down::Status`]. Sent when it changes, and at the beginning of a session. A
+    /// companion of before does not know it and ignores it, and so may every companion: no decision depends on it.
+    Health(#[serde(borrow)] Health<'a>),
 }
 
 /// The hub's state: figures for a person, on which nothing depends.
@@ -216,6 +219,17 @@ pub struct Report {
     pub last_s: Option<u32>,
     /// The hub's local time, in seconds since midnight and below [`DAY_S`]; `None` if it does not know.
     pub clock_s: Option<u32>,
+}
+
+/// Whether the hub needs looking after, and where it delivered last: for a person, and on a wall. So it has no address and no words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health<'a> {
+    /// Whether the hub takes messages: it does not without room on its disk.
+    pub takes_messages: bool,
+    /// Accounts whose platform has asked for a pause that is not over.
+    pub paused: u16,
+    /// The channel of the last delivery that [`Report::last_s`] tells of.
+    pub last_channel: Option<&'a str>,
 }
 
 /// Seconds of a day.

@@ -11,7 +11,7 @@ use crate::{
     decision::{Decision, SignatureBytes, Verdict},
     document::{self, Also, Attachment, Document, MAX_DOCUMENT, Part, Target},
     envelope::{self, MAX_FRAME, VERSION},
-    frame::{self, Down, NotTaken, Offer, Progress, Refusal, Report, Running, State, Up, Withdrawal},
+    frame::{self, Down, Health, NotTaken, Offer, Progress, Refusal, Report, Running, State, Up, Withdrawal},
     pairing::{self, FromDevice, FromHub},
     testing,
     update::{Label, Manifest, Signed, Version, rule::Unfit, signed},
@@ -134,6 +134,10 @@ fn every_frame_has_the_bytes_that_devices_in_the_field_know() {
     }
     let report = Report { held: 1, queued: 300, sent: 2, last_s: Some(5), clock_s: None };
     fixture!(fixtures, frame(), "down-status", Down<'_>, Down::Status(report));
+    for (name, last_channel) in [("delivered", Some("matrix")), ("new", None)] {
+        let health = Health { takes_messages: true, paused: 2, last_channel };
+        fixture!(fixtures, frame(), &std::format!("down-health-{name}"), Down<'_>, Down::Health(health));
+    }
     fixture!(fixtures, frame(), "down-revoked", Down<'_>, Down::Revoked);
     let manifest = Manifest {
         product: Label::new("companion").unwrap(),

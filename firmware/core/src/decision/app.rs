@@ -35,7 +35,7 @@ use crate::{
         buttons::{Button, Buttons, Edge, Gesture, PRESS_TICK_MS},
         geometry::Geometry,
         screen::Screen,
-        status::Status,
+        status::{Health, Status},
         view::{Ended, View},
     },
 };
@@ -61,6 +61,7 @@ pub struct App<C: Counter> {
     outbound: Outbound,
     buttons: Buttons,
     status: Option<Status>,
+    health: Option<Health>,
     /// Whether the display accepted the last drawing; `None` until something was drawn.
     display_works: Option<bool>,
     /// The last frame that the hub answers with anything, [`Up::Ready`] or [`Up::Display`], until it does.
@@ -92,6 +93,7 @@ impl<C: Counter> App<C> {
             outbound: Outbound::default(),
             buttons: Buttons::default(),
             status: None,
+            health: None,
             display_works: None,
             unanswered: None,
             question: None,
@@ -118,6 +120,8 @@ impl<C: Counter> App<C> {
     /// A session with this hub begins. Everything of an earlier session is void.
     pub fn connected(&mut self, now: Millis, hub: PublicKey, session: SessionHash) {
         self.link = LinkState::Ready { hub, session };
+        // A hub that does not speak of it any more is not said to be well.
+        self.health = None;
         self.end_session(OfferState::Awaited { until: now.after(REOFFER_TIMEOUT_MS) });
         self.send_until_answered(now, Up::Ready);
         if let Some(works) = self.display_works {
@@ -212,6 +216,7 @@ impl<C: Counter> App<C> {
             fetched: self.fetched,
             hold_progress: self.buttons.hold_progress(now),
             status: self.status,
+            health: self.health,
         };
         snapshot.screen(now)
     }
@@ -314,7 +319,7 @@ impl<C: Counter> App<C> {
         self.key = key;
         self.last_counter = None;
         self.last_decided = None;
-        self.status = None;
+        (self.status, self.health) = (None, None);
         self.stage = Stage::Idle;
     }
 
@@ -361,6 +366,10 @@ impl<C: Counter> App<C> {
             }
             Down::Status(report) => {
                 self.status = Some(Status { report, received_at: now });
+                true
+            }
+            Down::Health(health) => {
+                self.health = Some(health.into());
                 true
             }
         }

@@ -23,15 +23,16 @@ use crate::{
         geometry::Geometry,
         notice::{self, countdown, show_message},
         pages::lay_out,
-        row::{Line, Row},
+        pictogram::Pictogram,
+        row::{Line, Row, Style},
         screen::Screen,
-        status::Status,
+        status::{Health, Status},
         view::{Ended, View},
     },
 };
 
-/// Columns of the hub's figures on the idle screen.
-const FIGURE_COLUMNS: usize = 21;
+/// The most pages that have a mark each in the header.
+const MAX_MARKS: u16 = 8;
 
 /// Everything of the application that its screen shows.
 pub(super) struct Snapshot<'a> {
@@ -49,6 +50,7 @@ pub(super) struct Snapshot<'a> {
     pub(super) fetched: Option<u8>,
     pub(super) hold_progress: Option<u8>,
     pub(super) status: Option<Status>,
+    pub(super) health: Option<Health>,
 }
 
 impl Snapshot<'_> {
@@ -61,50 +63,51 @@ impl Snapshot<'_> {
             },
             Stage::Fetching(fetch) => {
                 let view = View::Fetching { request: fetch.offer.request };
-                let words = &["waits for a decision.", "Fetching it ..."];
-                self.notice(view, &countdown(fetch.deadline, now), "a message", words)
+                let left = countdown(fetch.deadline, now);
+                self.notice(
+                    view,
+                    &left,
+                    ("a message", Pictogram::MAIL, "waits for a decision. Fetching it ..."),
+                )
             }
             Stage::Open(card) => self.card(card, now),
             Stage::Deciding(pending) => {
                 let (request, verdict) = (pending.offer.request, pending.verdict());
-                let words: &[&str] = match verdict {
-                    Verdict::Approve => &["Your approval is on", "its way to the hub."],
-                    Verdict::Deny => &["Your denial is on", "its way to the hub."],
+                let words = match verdict {
+                    Verdict::Approve => "Your approval is on its way to the hub.",
+                    Verdict::Deny => "Your denial is on its way to the hub.",
                 };
-                self.notice(View::Sending { request, verdict }, self.link_name(), "sending...", words)
+                let message = ("sending...", Pictogram::UP, words);
+                self.notice(View::Sending { request, verdict }, self.link_name(), message)
             }
             Stage::Notice { request, end, .. } => {
                 let request = *request;
-                let (view, (title, words)) = match *end {
+                let (view, message) = match *end {
                     End::Decided(verdict) => (View::Done { request, verdict }, done(verdict)),
                     End::Closed(why) => (View::Closed { request, why }, closed(why)),
                 };
-                let mut screen = self.notice(view, self.link_name(), title, words);
-                let waiting = self.waiting_line();
-                if !waiting.is_empty() {
-                    screen.push(Row::centred(self.geometry, &waiting));
-                }
-                screen
+                let waiting = self.waiting_words();
+                self.notice(view, if waiting.is_empty() { self.link_name() } else { &waiting }, message)
             }
         }
     }
 
     /// A screen with a message and `right` in the header.
-    fn notice(&self, view: View, right: &str, title: &str, words: &[&str]) -> Screen {
+    fn notice(&self, view: View, right: &str, (title, pictogram, words): Message) -> Screen {
         let mut screen = Screen::new(self.geometry, view);
         screen.set_header("gatepost", right);
-        show_message(&mut screen, title, words);
+        show_message(&mut screen, title, pictogram, words);
         screen
     }
 
     /// Says how many cards wait behind this one; empty if none does.
-    fn waiting_line(&self) -> Line {
+    fn waiting_words(&self) -> Line {
         let mut line = Line::new();
         let written = match self.waiting {
             0 => Ok(()),
-            MAX_WAITING.. => write!(line, "Busy: {MAX_WAITING} more wait."),
-            1 => write!(line, "1 more waits."),
-            count => write!(line, "{count} more wait."),
+            MAX_WAITING.. => write!(line, "busy, {MAX_WAITING} wait"),
+            1 => write!(line, "1 more waits"),
+            count => write!(line, "{count} more wait"),
         };
         written.expect("a few words fit a line");
         line
@@ -113,53 +116,80 @@ impl Snapshot<'_> {
     fn no_card(&self, now: Millis) -> Screen {
         match self.link {
             LinkState::Down => {
-                let words = &["There is no link to", "the hub. Nothing can", "be decided now."];
-                self.notice(View::Offline, "", "✗ offline", words)
+                let words = "There is no link to the hub. Nothing can be decided now.";
+                self.notice(View::Offline, "", ("offline", Pictogram::PLUG, words))
             }
             LinkState::Opening => {
-                let words = &["Waiting for the hub", "to answer."];
-                self.notice(View::Connecting, "", "connecting", words)
+                let words = "Waiting for the hub to answer.";
+                self.notice(View::Connecting, "", ("connecting", Pictogram::PLUG, words))
             }
             LinkState::Ready { .. } => self.idle(now),
         }
     }
 
+    /// The time; how the hub is; what waits; the last delivery.
     fn idle(&self, now: Millis) -> Screen {
         let Some(status) = self.status else {
-            return self.notice(View::Idle, self.link_name(), "idle", &["Nothing to decide."]);
+            let message = ("idle", Pictogram::GATE, "Nothing to decide.");
+            return self.notice(View::Idle, self.link_name(), message);
         };
-        let mut screen = Screen::new(self.geometry, View::Idle);
+        let geometry = self.geometry;
+        let large = geometry.is_large();
+        let mut screen = Screen::new(geometry, View::Idle);
         screen.set_header("gatepost", &self.link_or_update());
-        let figures = [
-            ("held", Some(status.report.held.into())),
-            ("on the way", Some(status.report.queued.into())),
-            ("sent", Some(status.report.sent)),
-            ("last", None),
-        ];
-        let clock = status.clock(now);
-        let tall = self.geometry.body_rows() > figures.len() + 4;
-        if tall {
+        if large {
             screen.push(Row::default());
         }
-        if let Some(clock) = &clock {
-            screen.push(Row::big(self.geometry, clock, if tall { 3 } else { 2 }));
-        }
-        if tall || clock.is_none() {
-            (0..usize::from(tall)).for_each(|_| screen.push(Row::default()));
-            screen.push(Row::centred(self.geometry, "Nothing to decide."));
+        screen.push(match status.clock(now) {
+            Some(clock) => Row::big(geometry, &clock, if large { 5 } else { 2 }, None),
+            None => Row::big(geometry, "gatepost", if large { 3 } else { 2 }, Some(Pictogram::GATE)),
+        });
+        if large {
             screen.push(Row::default());
         }
-        let indent = self.geometry.columns().saturating_sub(FIGURE_COLUMNS) / 2;
-        for (label, count) in figures {
-            let mut line = Line::new();
-            let written = match count {
-                Some(count) => write!(line, "{:indent$}{label:<11}{count}", ""),
-                None => write!(line, "{:indent$}{label:<11}{}", "", status.last_delivery(now)),
-            };
-            written.expect("a label and a number fit a line");
-            screen.push(Row { text: line, ..Row::default() });
+        if let Some(health) = self.health {
+            let mark = if health.is_well() { Pictogram::YES } else { Pictogram::ALERT };
+            screen.push(self.figure("", &health.words(), mark));
         }
+        let mut held = Line::new();
+        let written = match status.report.held {
+            0 => held.write_str("nothing waits"),
+            1 => held.write_str("1 waits"),
+            count => write!(held, "{count} wait"),
+        };
+        written.expect("a few words fit a line");
+        screen.push(self.figure("", &held, Pictogram::HAND));
+        screen.push(self.last_delivery(status, now));
+        let mut ends = (Line::new(), Line::new());
+        let written = write!(ends.0, "{} on the way", status.report.queued)
+            .and_then(|()| write!(ends.1, "{} sent", status.report.sent));
+        written.expect("a few words fit a line");
+        screen.footer = Row::ends(geometry, &ends.0, &ends.1, Style::Quiet);
         screen
+    }
+
+    /// When a message was last delivered, behind the picture of its channel, whose name is drawn only where there are no pictures.
+    fn last_delivery(&self, status: Status, now: Millis) -> Row {
+        let age = status.last_delivery(now);
+        let Some(channel) = self.health.and_then(|health| health.last_channel) else {
+            return self.fact("last ", &age, Pictogram::UP);
+        };
+        let mut label = Line::new();
+        write!(label, "{} ", channel.channel()).expect("a channel's name fits a line");
+        self.fact(&label, &age, channel)
+    }
+
+    /// A figure of the hub's: on a small screen one row of text.
+    fn figure(&self, label: &str, words: &str, pictogram: Pictogram) -> Row {
+        match (self.geometry.is_large(), pictogram) {
+            (true, _) => self.fact(label, words, pictogram),
+            (false, Pictogram::ALERT) => Row { style: Style::Note, ..Row::plain(words) },
+            (false, _) => Row::plain(words),
+        }
+    }
+
+    fn fact(&self, label: &str, words: &str, pictogram: Pictogram) -> Row {
+        Row::fact(self.geometry, label, words, Some(pictogram)).unwrap_or_else(|| Row::plain(words))
     }
 
     /// Whether to install new firmware. Without a session too: a hub that is away does not change what was verified.
@@ -180,8 +210,8 @@ impl Snapshot<'_> {
         let left = countdown(card.deadline, now);
         if view.fault {
             screen.set_header("gatepost", &left);
-            let words = &["The counter cannot be", "stored: no decision", "on this device."];
-            show_message(&mut screen, "fault", words);
+            let words = "The counter cannot be stored: no decision on this device.";
+            show_message(&mut screen, "fault", Pictogram::ALERT, words);
             screen.set_footer("", "no decision");
             return screen;
         }
@@ -189,17 +219,16 @@ impl Snapshot<'_> {
             return screen;
         };
         let sheet = lay_out(&document, self.geometry, card.page());
-        let mut title = Line::new();
-        write!(title, "{}/{} {}", view.page, view.pages, sheet.title).expect("a title fits a line");
+        let title = self.page_title(view.page, view.pages, sheet.title);
         screen.set_header(&title, &self.clock_and_queue(&title, &left));
         screen.body = sheet.rows;
         match (self.is_ready(), card.offer_state) {
             (false, _) | (_, OfferState::Disconnected) => screen.set_footer("next", "OFFLINE"),
             (_, OfferState::Awaited { .. }) => screen.set_footer("next", "asking hub"),
-            _ if view.unseen_files => screen.set_footer("next", "only deny"),
-            _ if view.armed => screen.set_footer("hold: approve", "deny"),
-            _ if card.is_read() => screen.set_footer("let go", "deny"),
-            _ => screen.set_footer("next", "deny"),
+            _ if view.unseen_files => screen.set_deciding_footer("next", false, "only deny", true),
+            _ if view.armed => screen.set_deciding_footer("hold: approve", true, "deny", true),
+            _ if card.is_read() => screen.set_deciding_footer("let go", false, "deny", true),
+            _ => screen.set_deciding_footer("next", false, "deny", true),
         }
         if view.armed {
             screen.hold = self.hold_progress;
@@ -207,11 +236,27 @@ impl Snapshot<'_> {
         screen
     }
 
+    /// The page's number, a mark for each page if there is room, and what is on it: `2/3 ●●○ text`.
+    fn page_title(&self, page: u16, pages: u16, title: &str) -> Line {
+        let mut line = Line::new();
+        let mut written = write!(line, "{page}/{pages} ");
+        if self.geometry.is_large() && (2..=MAX_MARKS).contains(&pages) {
+            written = written
+                .and_then(|()| {
+                    (1..=pages).try_for_each(|at| line.write_char(if at <= page { '●' } else { '○' }))
+                })
+                .and_then(|()| line.write_char(' '));
+        }
+        written.and_then(|()| line.write_str(title)).expect("a title fits a line");
+        line
+    }
+
     /// The time left and, if there is room, how many cards wait behind this one: `+2 4:59`, `busy 4:59`.
     fn clock_and_queue(&self, title: &str, left: &str) -> Line {
         let mut line = Line::new();
         let written = match self.waiting {
             0 => Ok(()),
+            _ if self.geometry.is_large() => write!(line, "{}  ", self.waiting_words()),
             MAX_WAITING.. => write!(line, "busy "),
             count => write!(line, "+{count} "),
         };
@@ -247,26 +292,34 @@ impl Snapshot<'_> {
     }
 }
 
-/// A title, and the lines below it.
-type Words = (&'static str, &'static [&'static str]);
+/// A title, the pictogram beside it, and the words below it.
+type Message = (&'static str, Pictogram, &'static str);
 
-fn done(verdict: Verdict) -> Words {
+fn done(verdict: Verdict) -> Message {
     match verdict {
-        Verdict::Approve => ("✓ approved", &["The hub sends it."]),
-        Verdict::Deny => ("✗ denied", &["It will not be sent."]),
+        Verdict::Approve => ("approved", Pictogram::YES, "The hub sends it."),
+        Verdict::Deny => ("denied", Pictogram::NO, "It will not be sent."),
     }
 }
 
-fn closed(why: Ended) -> Words {
+fn closed(why: Ended) -> Message {
     match why {
-        Ended::Withdrawn(Withdrawal::Expired) => ("expired", &["Nobody decided", "in time."]),
-        Ended::Withdrawn(Withdrawal::Cancelled) => ("cancelled", &["The message was", "taken back."]),
-        Ended::Withdrawn(Withdrawal::DecidedElsewhere) => ("decided", &["by somebody else."]),
-        Ended::Withdrawn(Withdrawal::Rejected) => ("rejected", &["The hub did not take", "the decision."]),
-        Ended::NotConfirmed => ("no answer", &["Nobody confirmed", "your decision."]),
-        Ended::NoLongerOffered => ("withdrawn", &["The hub does not", "ask any longer."]),
-        Ended::NotShown(Refusal::TooLong) => ("refused", &["A message is too long", "to be read here."]),
-        Ended::NotShown(Refusal::Malformed | Refusal::Busy) => ("refused", &["A request was", "damaged."]),
+        Ended::Withdrawn(Withdrawal::Expired) => ("expired", Pictogram::CLOCK, "Nobody decided in time."),
+        Ended::Withdrawn(Withdrawal::Cancelled) => {
+            ("cancelled", Pictogram::BACK, "The message was taken back.")
+        }
+        Ended::Withdrawn(Withdrawal::DecidedElsewhere) => ("decided", Pictogram::AGENT, "by somebody else."),
+        Ended::Withdrawn(Withdrawal::Rejected) => {
+            ("rejected", Pictogram::ALERT, "The hub did not take the decision.")
+        }
+        Ended::NotConfirmed => ("no answer", Pictogram::ALERT, "Nobody confirmed your decision."),
+        Ended::NoLongerOffered => ("withdrawn", Pictogram::BACK, "The hub does not ask any longer."),
+        Ended::NotShown(Refusal::TooLong) => {
+            ("refused", Pictogram::ALERT, "A message is too long to be read here.")
+        }
+        Ended::NotShown(Refusal::Malformed | Refusal::Busy) => {
+            ("refused", Pictogram::ALERT, "A request was damaged.")
+        }
     }
 }
 

@@ -4,6 +4,9 @@
 pub const MAX_COLUMNS: usize = 40;
 /// Rows of the highest board.
 pub const MAX_ROWS: usize = 15;
+/// From so many rows and columns on, text is enlarged three times.
+const LARGE_ROWS: u8 = 12;
+const LARGE_COLUMNS: u8 = 30;
 
 /// A screen's size in text cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,8 +18,8 @@ pub struct Geometry {
 impl Geometry {
     /// 128 × 64 pixels.
     pub const SMALL: Self = Self { columns: 21, rows: 8 };
-    /// 320 × 240 pixels.
-    pub const LARGE: Self = Self { columns: 40, rows: 15 };
+    /// 320 × 240 pixels, with a margin: text at the very edge of a panel is hard to read.
+    pub const LARGE: Self = Self { columns: 38, rows: 15 };
 
     /// Clamps `columns` to 20..=[`MAX_COLUMNS`] and `rows` to 5..=[`MAX_ROWS`].
     pub fn new(columns: u8, rows: u8) -> Self {
@@ -31,6 +34,11 @@ impl Geometry {
     /// All rows, header and footer included.
     pub fn rows(self) -> usize {
         usize::from(self.rows)
+    }
+
+    /// Whether there is room for what can be read across a room.
+    pub fn is_large(self) -> bool {
+        self.rows >= LARGE_ROWS && self.columns >= LARGE_COLUMNS
     }
 
     /// Rows between the header and the footer.

@@ -5,7 +5,7 @@
 //! - [`pages`]: a document as pages of text cells; [`escape`]: characters that must not be drawn as they are;
 //! - [`view`]: what a screen is about, as structure; [`screen`], [`row`], [`geometry`]: its rows of cells;
 //! - [`notice`]: the device's own messages; [`status`]: the hub's report on the idle screen;
-//! - [`font`], [`paint`]: cells as pixels;
+//! - [`font`], [`pictogram`], [`paint`]: cells as pixels;
 //! - [`panel`]: a display that may be unplugged, and whether it accepted a screen; [`framebuffer`]: a graphics card as one;
 //! - [`light`]: a light beside the screen.
 //!
@@ -26,6 +26,7 @@ pub mod notice;
 pub mod pages;
 pub mod paint;
 pub mod panel;
+pub mod pictogram;
 pub mod row;
 pub mod screen;
 pub mod status;

@@ -1,26 +1,32 @@
 //! A document as pages of text cells: the request, then the text of each part, then the files.
 //!
+//! The first page begins with what matters first, large: who asks, to whom, on which channel. A short text is enlarged if all of
+//! it fits one page so.
+//!
 //! Every field except hashes appears in full on some page. One function both counts the pages and draws one, so every
 //! page that is counted can be drawn. A field's content cannot imitate the labels that this module writes: a label
-//! starts a row, while a continued field starts each further row with a space; a part's number is in the first row, where
-//! the part's text never is.
+//! starts a row, while a continued field starts each further row with a space; a large fact stands alone in its row, in a style that
+//! no label has; a part's number is in the first row, where the part's text never is.
 //!
 //! `gatepost_chunk` decides where lines break; this module makes sure that all of them are shown. A line that is too wide
 //! continues in the next row, and a page that is too long continues on the next page.
 
 use core::fmt::{self, Write as _};
 
-use gatepost_link::document::{Document, Part};
+use gatepost_link::document::{Document, Part, Target};
 use heapless::Vec;
 
 use super::{
     escape::{self, Script},
     geometry::{Geometry, MAX_ROWS},
-    row::{Line, Row, Style},
+    pictogram::Pictogram,
+    row::{Line, Row, Size, Style},
 };
 
 /// How many bytes of a file's hash are shown.
 const SHOWN_HASH_BYTES: usize = 8;
+/// How much a short text is enlarged.
+const ENLARGED: usize = 2;
 
 /// One page, and the number of all pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,17 +71,68 @@ struct Layout {
 impl Layout {
     fn request(&mut self, document: &Document<'_>) {
         self.page("request");
-        self.field("agent: ", document.agent, Script::Human);
+        self.fact("agent: ", document.agent, Script::Human, Some(Pictogram::AGENT));
+        // A small page has room for the three facts alone.
+        let verb_first = self.geometry.is_large() || !document.also.is_empty();
+        if verb_first {
+            self.field("wants to: ", document.action, Script::Machine);
+        }
+        if document.also.is_empty() {
+            document.targets().for_each(|target| self.head(&target));
+        } else {
+            self.list(document);
+        }
+        if !verb_first {
+            self.field("wants to: ", document.action, Script::Machine);
+        }
+        if document.also.is_empty() {
+            document.targets().for_each(|target| self.details(&target));
+        }
         match document.origin {
             Some(origin) => self.field("from: ", origin, Script::Machine),
             None => self.label(format_args!("in no conversation")),
         }
-        self.field("does: ", document.action, Script::Machine);
+        if let Some(message) = document.reply_to {
+            self.field("answers: ", message, Script::Machine);
+        }
+        for option in &document.options {
+            self.field("option: ", option, Script::Human);
+        }
+        if document.parts.len() != 1 {
+            self.label(format_args!("parts: {}", document.parts.len()));
+        }
+        if !document.attachments.is_empty() {
+            self.label(format_args!("files: {}", document.attachments.len()));
+        }
+    }
+
+    /// The only target as a person knows it, and its channel.
+    fn head(&mut self, target: &Target<'_>) {
+        match target.known_as {
+            Some(name) => self.fact("to: ", name, Script::Human, None),
+            None => self.fact("to: ", target.address, Script::Machine, None),
+        }
+        let pictogram = Pictogram::of_channel(target.channel);
+        self.fact("channel: ", target.channel, Script::Machine, Some(pictogram));
+    }
+
+    /// What else there is to know of it.
+    fn details(&mut self, target: &Target<'_>) {
+        match target.known_as {
+            Some(_) => self.field("in address book: ", target.address, Script::Machine),
+            None => self.note(format_args!("not in address book")),
+        }
+        self.field("account: ", target.account, Script::Machine);
+        if let Some(thread) = target.thread {
+            self.field("thread: ", thread, Script::Machine);
+        }
+    }
+
+    /// Several targets, one as important as the other.
+    fn list(&mut self, document: &Document<'_>) {
         let of = document.targets().count();
         for (target, number) in document.targets().zip(1..) {
-            if of > 1 {
-                self.note(format_args!("TARGET {number} of {of}"));
-            }
+            self.note(format_args!("TARGET {number} of {of}"));
             self.field("channel: ", target.channel, Script::Machine);
             self.field("account: ", target.account, Script::Machine);
             self.field("to: ", target.address, Script::Machine);
@@ -87,19 +144,7 @@ impl Layout {
                 self.field("thread: ", thread, Script::Machine);
             }
         }
-        if of > 1 {
-            self.note(format_args!("FOR ALL {of} TARGETS"));
-        }
-        if let Some(message) = document.reply_to {
-            self.field("answers: ", message, Script::Machine);
-        }
-        for option in &document.options {
-            self.field("option: ", option, Script::Human);
-        }
-        self.label(format_args!("parts: {}", document.parts.len()));
-        if !document.attachments.is_empty() {
-            self.label(format_args!("files: {}", document.attachments.len()));
-        }
+        self.note(format_args!("FOR ALL {of} TARGETS"));
     }
 
     fn part(&mut self, number: usize, of: usize, part: &Part<'_>) {
@@ -110,12 +155,17 @@ impl Layout {
             self.marker = Some(marker);
             rows -= 1;
         }
+        let columns = self.geometry.columns();
+        let pages = |scale| gatepost_chunk::pages(part.text, columns / scale, rows / scale, escape::width);
+        let enlarged = self.geometry.is_large() && pages(ENLARGED).nth(1).is_none();
+        let (scale, style) =
+            if enlarged { (ENLARGED, Style::Large(ENLARGED as u8)) } else { (1, Style::Plain) };
         let mut shown = false;
-        for page in gatepost_chunk::pages(part.text, self.geometry.columns(), rows, escape::width) {
+        for page in pages(scale) {
             shown = true;
             self.page("text");
             for line in page.lines() {
-                self.flow("", line, Script::Human, "", Style::Plain);
+                self.flow(("", ""), line, Script::Human, columns / scale, style);
             }
         }
         if !shown {
@@ -148,7 +198,7 @@ impl Layout {
 
     /// A row with our own words.
     fn label(&mut self, words: fmt::Arguments<'_>) {
-        self.own(words, Style::Plain);
+        self.own(words, Style::Quiet);
     }
 
     /// A highlighted row with our own words.
@@ -159,38 +209,86 @@ impl Layout {
     fn own(&mut self, words: fmt::Arguments<'_>, style: Style) {
         let mut line = Line::new();
         line.write_fmt(words).expect("labels are short");
-        self.flow("", &line, Script::Machine, " ", style);
+        self.flow(("", " "), &line, Script::Machine, self.geometry.columns(), style);
     }
 
     /// A field of the document, after its label.
     fn field(&mut self, label: &str, value: &str, script: Script) {
-        self.flow(label, value, script, " ", Style::Plain);
+        let cells = u8::try_from(label.len()).expect("labels are short");
+        self.flow((label, " "), value, script, self.geometry.columns(), Style::Field(cells));
     }
 
-    /// Writes `label` and `text`, glyph by glyph; each further row begins with `indent`.
-    fn flow(&mut self, label: &str, text: &str, script: Script, indent: &str, style: Style) {
+    /// A field that matters first: as large as it fits a row, on a large screen two; otherwise as any other.
+    fn fact(&mut self, label: &str, value: &str, script: Script, pictogram: Option<Pictogram>) {
+        let half = Size::Two.columns(self.geometry, pictogram.is_some());
+        let (mut line, mut used, mut half_at) = (Line::new(), 0, None);
+        for glyph in value.chars().map(|c| script.glyph(c)) {
+            used += glyph.width();
+            if half_at.is_none() && used > half {
+                half_at = Some((line.len(), used - glyph.width()));
+            }
+            if used > 2 * half || write!(line, "{glyph}").is_err() {
+                return self.field(label, value, script);
+            }
+        }
+        if used == 0 {
+            return self.field(label, value, script);
+        }
+        if let Some(row) = Row::fact(self.geometry, label, &line, pictogram) {
+            return self.row(row);
+        }
+        let halves = half_at.map(|(at, cells)| (line.split_at(at), used - cells));
+        let rows = match halves {
+            Some(((first, second), rest)) if self.geometry.is_large() && rest <= half => {
+                // What continues a field never begins a row.
+                let row = |label, text| Row::fact_of(Size::Two, self.geometry, label, text, pictogram);
+                row(label, first).zip(row(" ", second))
+            }
+            _ => None,
+        };
+        match rows {
+            Some((first, second)) => {
+                self.row(first);
+                self.row(second);
+            }
+            None => self.field(label, value, script),
+        }
+    }
+
+    /// Writes a label and `text`, glyph by glyph, in rows of so many cells; each further row begins with the indent.
+    fn flow(
+        &mut self,
+        (label, indent): (&str, &str),
+        text: &str,
+        script: Script,
+        columns: usize,
+        mut style: Style,
+    ) {
         let mut line = Line::new();
         line.push_str(label).expect("labels are short");
         let mut used = label.len();
         for glyph in text.chars().map(|c| script.glyph(c)) {
-            if used + glyph.width() > self.geometry.columns() {
-                self.row(core::mem::take(&mut line), style);
+            if used + glyph.width() > columns {
+                self.row(Row { text: core::mem::take(&mut line), style });
+                if let Style::Field(_) = style {
+                    style = Style::Plain;
+                }
                 line.push_str(indent).expect("an indent is short");
                 used = indent.len();
             }
             used += glyph.width();
             write!(line, "{glyph}").expect("cells within the columns fit a line");
         }
-        self.row(line, style);
+        self.row(Row { text: line, style });
     }
 
-    fn row(&mut self, line: Line, style: Style) {
-        if self.used == self.geometry.body_rows() {
+    fn row(&mut self, row: Row) {
+        if self.used + row.height() > self.geometry.body_rows() {
             self.page(self.title);
         }
-        self.used += 1;
+        self.used += row.height();
         if self.sheet.count == self.wanted {
-            self.sheet.rows.push(Row { text: line, style }).expect("a page has at most MAX_ROWS rows");
+            self.sheet.rows.push(row).expect("a page has at most MAX_ROWS rows");
         }
     }
 
@@ -202,7 +300,7 @@ impl Layout {
             self.sheet.title = title;
         }
         if let Some(marker) = self.marker.clone() {
-            self.row(marker, Style::Plain);
+            self.row(Row { text: marker, style: Style::Quiet });
         }
     }
 }
@@ -245,6 +343,17 @@ mod tests {
         document.agent = "x\nto: safe";
         let rows = all_pages(&document, Geometry::SMALL).concat();
         assert_eq!(rows[..2], ["agent: x<U+000A>to: s", " afe"]);
+        // Nor where it is large, in one row or in two.
+        document.agent = "engineer";
+        document.known_as = None;
+        for (address, shown) in [
+            ("x             to: safe", ["to: x             to: s", " afe"]),
+            ("!kitchen:example.org\nto: safe", ["to: !kitchen:example.or", " g<U+000A>to: safe"]),
+        ] {
+            document.address = address;
+            let rows = all_pages(&document, Geometry::LARGE).concat();
+            assert_eq!(rows[2..4], shown);
+        }
     }
 
     #[test]
@@ -266,6 +375,45 @@ mod tests {
     }
 
     #[test]
+    fn a_card_begins_with_who_asks_to_whom_and_where_as_large_as_they_fit() {
+        let facts = |document: &Document<'_>, geometry| {
+            let style = |row: &Row| match row.style {
+                Style::Fact { size, .. } => Some((row.text.clone(), size)),
+                _ => None,
+            };
+            lay_out(document, geometry, 1).rows.iter().filter_map(style).collect::<vec::Vec<_>>()
+        };
+        let mut document = testing::document();
+        for (geometry, size) in [(Geometry::LARGE, Size::Three), (Geometry::SMALL, Size::Two)] {
+            let expected = ["agent: engineer", "to: Family", "channel: matrix"];
+            let shown = facts(&document, geometry);
+            assert_eq!(shown.iter().map(|(text, _)| text.as_str()).collect::<vec::Vec<_>>(), expected);
+            assert!(shown.iter().all(|(_, of)| *of == size), "{shown:?}");
+        }
+        document.known_as = None;
+        let rows = &lay_out(&document, Geometry::LARGE, 1).rows;
+        assert!(rows.iter().any(|row| row.style == Style::Note && row.text == "not in address book"));
+        let shown = facts(&document, Geometry::LARGE);
+        assert_eq!((shown[1].0.as_str(), shown[2].0.as_str()), ("to: !kitchen:example.or", " g"));
+        assert!(shown[1..3].iter().all(|(_, of)| *of == Size::Two), "both rows are as large");
+        assert_eq!(facts(&document, Geometry::SMALL).len(), 2, "too long for a small screen to be large");
+    }
+
+    #[test]
+    fn a_short_text_is_enlarged_and_a_longer_one_is_not() {
+        let styles = |text: &str, geometry| {
+            let mut document = testing::document();
+            document.parts[0].text = text;
+            let last = lay_out(&document, geometry, lay_out(&document, geometry, 0).count);
+            last.rows.iter().map(|row| row.style).collect::<vec::Vec<_>>()
+        };
+        let fills = "a line\n".repeat(6);
+        assert_eq!(styles(fills.trim_end(), Geometry::LARGE), [Style::Large(2); 6]);
+        assert!(styles(&fills.repeat(2), Geometry::LARGE).iter().all(|style| *style == Style::Plain));
+        assert_eq!(styles("The door code is 4711.", Geometry::SMALL), [Style::Plain; 2]);
+    }
+
+    #[test]
     fn every_target_is_shown_whole_and_behind_its_number() {
         let mut document = testing::document();
         let target = |address, known_as, thread| Target {
@@ -280,7 +428,7 @@ mod tests {
         }
         let rows = all_pages(&document, Geometry::SMALL).concat().join("|");
         for shown in [
-            "TARGET 1 of 3|channel: matrix|account: home|to: !kitchen:example.|",
+            "agent: engineer|wants to: send|TARGET 1 of 3|channel: matrix|account: home|to: !kitchen:example.|",
             "|TARGET 2 of 3|channel: telegram|account: work|to: -100123|not in address book|thread: 7|",
             "|TARGET 3 of 3|channel: telegram|account: work|to: @anns_channel|known here as: Ann's|FOR ALL 3 TARGETS|",
         ] {
@@ -343,7 +491,9 @@ mod tests {
         #[test]
         fn every_field_is_on_some_page_whole(
             agent in "\\PC{0,60}", address in ".{0,200}", name in ".{0,60}", option in ".{0,60}", file in ".{0,90}",
+            large: bool,
         ) {
+            let geometry = if large { Geometry::LARGE } else { Geometry::SMALL };
             let mut document = testing::document_with_files();
             document.agent = &agent;
             document.address = &address;
@@ -351,11 +501,11 @@ mod tests {
             document.options.clear();
             document.options.push(&option).unwrap();
             document.attachments[0].name = &file;
-            let rows = squeezed(&all_pages(&document, Geometry::SMALL).concat().concat());
+            let rows = squeezed(&all_pages(&document, geometry).concat().concat());
             for (label, value, script) in [
                 ("agent:", &agent, Script::Human),
-                ("to:", &address, Script::Machine),
-                ("knownhereas:", &name, Script::Human),
+                ("inaddressbook:", &address, Script::Machine),
+                ("to:", &name, Script::Human),
                 ("option:", &option, Script::Human),
                 ("name:", &file, Script::Human),
             ] {

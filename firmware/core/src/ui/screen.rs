@@ -33,11 +33,12 @@ impl Screen {
     /// An empty screen.
     pub fn new(geometry: Geometry, view: View) -> Self {
         let row = |style| Row { style, ..Row::default() };
-        let (header, footer) = (row(Style::Head), row(Style::Keys));
+        let (header, footer) = (row(Style::Head), row(Style::Quiet));
         Self { geometry, view, header, body: Vec::new(), footer, hold: None }
     }
 
-    /// All rows, together exactly as high as the screen: header, body, and footer or progress bar.
+    /// All rows, together exactly as high as the screen: header, body, and footer or progress bar. The bar takes the body's last
+    /// row too if that is free.
     pub fn rows(&self) -> Vec<Row, MAX_ROWS> {
         let mut rows = Vec::new();
         let mut rows_left = self.geometry.body_rows();
@@ -48,24 +49,32 @@ impl Screen {
             rows_left = rest;
             add(row.clone());
         }
+        let bar_rows = 1 + u8::from(self.hold.is_some() && rows_left > 0);
+        rows_left -= usize::from(bar_rows) - 1;
         (0..rows_left).for_each(|_| add(Row::default()));
-        add(self
-            .hold
-            .map_or_else(|| self.footer.clone(), |percent| Row::meter(self.geometry, "hold ", percent)));
+        let bar = |percent| Row::meter(self.geometry, "hold ", percent, bar_rows);
+        add(self.hold.map_or_else(|| self.footer.clone(), bar));
         rows
     }
 
-    /// The same as text alone: exactly one line per row of the screen.
+    /// The same as text alone: exactly one line per row of the screen. Lines of enlarged text are not torn apart: what they leave
+    /// free is below the last of them.
     pub fn cells(&self) -> Vec<Line, MAX_ROWS> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<Line, MAX_ROWS> = Vec::new();
+        let mut add = |line| lines.push(line).expect("a geometry has at most MAX_ROWS rows");
+        let mut free_below = 0;
         for row in self.rows() {
-            let text = match row.style {
-                Style::Big(_) => Row::centred(self.geometry, &row.text).text,
+            let is_text = matches!(row.style, Style::Large(_) | Style::Centred(_));
+            if !is_text {
+                (0..core::mem::take(&mut free_below)).for_each(|_| add(Line::new()));
+            }
+            add(match row.style {
+                Style::Big(..) | Style::Centred(_) => Row::centred(self.geometry, &row.text).text,
                 _ => row.text.clone(),
-            };
-            let below = core::iter::repeat_n(Line::new(), row.height() - 1);
-            lines.extend(core::iter::once(text).chain(below));
+            });
+            free_below += row.height() - 1;
         }
+        (0..free_below).for_each(|_| add(Line::new()));
         lines
     }
 
@@ -76,7 +85,14 @@ impl Screen {
 
     /// Sets the footer: what Approve does on the left, what Deny does on the right.
     pub fn set_footer(&mut self, approve: &str, deny: &str) {
-        self.footer = Row::ends(self.geometry, approve, deny, Style::Keys);
+        self.set_deciding_footer(approve, false, deny, false);
+    }
+
+    /// The same where a button decides: Approve by a hold that begins now, Deny by a short press.
+    pub fn set_deciding_footer(&mut self, approve: &str, approves: bool, deny: &str, denies: bool) {
+        let right = self.geometry.columns().saturating_sub(deny.chars().count());
+        let right = u8::try_from(right).expect("a geometry has at most MAX_COLUMNS");
+        self.footer = Row::ends(self.geometry, approve, deny, Style::Keys { right, approves, denies });
     }
 
     /// Adds one of our own rows to the body. The row is left out if a very low screen has no room for it; fields of a
@@ -108,10 +124,35 @@ mod tests {
             let mut screen = Screen::new(geometry, View::Idle);
             assert_eq!((screen.rows().len(), screen.cells().len()), (geometry.rows(), geometry.rows()));
             for _ in 0..geometry.rows() {
-                screen.push(Row::big(geometry, "14:05", 2));
+                screen.push(Row::big(geometry, "14:05", 2, None));
             }
             assert_eq!(screen.rows().iter().map(Row::height).sum::<usize>(), geometry.rows());
             assert_eq!(screen.cells().len(), geometry.rows());
         }
+    }
+
+    #[test]
+    fn lines_of_enlarged_text_stay_together() {
+        let mut screen = Screen::new(Geometry::LARGE, View::Idle);
+        for text in ["one", "two"] {
+            screen.push(Row { style: Style::Large(2), ..Row::plain(text) });
+        }
+        screen.push(Row::plain("three"));
+        let cells = screen.cells();
+        assert_eq!(
+            cells[1..6].iter().map(Line::as_str).collect::<std::vec::Vec<_>>(),
+            ["one", "two", "", "", "three"]
+        );
+        assert_eq!(cells.len(), Geometry::LARGE.rows());
+    }
+
+    #[test]
+    fn the_bar_of_a_hold_is_twice_as_high_where_there_is_room() {
+        let mut screen = Screen::new(Geometry::SMALL, View::Idle);
+        screen.hold = Some(50);
+        assert_eq!(screen.rows().last().unwrap().height(), 2);
+        (0..Geometry::SMALL.body_rows()).for_each(|_| screen.push(Row::plain("full")));
+        assert_eq!(screen.rows().last().unwrap().height(), 1);
+        assert_eq!(screen.rows().iter().map(Row::height).sum::<usize>(), Geometry::SMALL.rows());
     }
 }

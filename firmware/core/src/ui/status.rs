@@ -1,14 +1,17 @@
 //! The hub's latest report of its own state, and the parts of it that change with time: the clock and the age of the last
 //! delivery.
 //!
+//! It is shown on a wall: figures, times and a channel's picture, no address and no text of a message. Of what the hub says
+//! nothing else is kept.
+//!
 //! The device has no clock. While it has a session it shows the hub's, advanced by its own count of milliseconds; no
 //! decision depends on it.
 
 use core::fmt::Write as _;
 
-use gatepost_link::frame::{DAY_S, Report};
+use gatepost_link::frame::{self, DAY_S, Report};
 
-use super::row::Line;
+use super::{pictogram::Pictogram, row::Line};
 use crate::Millis;
 
 /// A report of the hub, and when it arrived.
@@ -18,6 +21,41 @@ pub struct Status {
     pub report: Report,
     /// When it arrived.
     pub received_at: Millis,
+}
+
+/// What a hub says of itself beside its report; hubs of before do not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Health {
+    takes_messages: bool,
+    paused: u16,
+    /// The picture of the channel of the last delivery.
+    pub last_channel: Option<Pictogram>,
+}
+
+impl From<frame::Health<'_>> for Health {
+    fn from(said: frame::Health<'_>) -> Self {
+        let frame::Health { takes_messages, paused, last_channel } = said;
+        Self { takes_messages, paused, last_channel: last_channel.map(Pictogram::of_channel) }
+    }
+}
+
+impl Health {
+    /// Whether nobody need look after the hub.
+    pub fn is_well(&self) -> bool {
+        self.takes_messages && self.paused == 0
+    }
+
+    /// How the hub is, in at most 12 characters.
+    pub fn words(&self) -> Line {
+        let mut line = Line::new();
+        let written = match (self.takes_messages, self.paused) {
+            (false, _) => line.write_str("disk is full"),
+            (true, 0) => line.write_str("all is well"),
+            (true, paused) => write!(line, "{paused} paused"),
+        };
+        written.expect("a few words fit a line");
+        line
+    }
 }
 
 const MINUTE_MS: u64 = 60_000;
@@ -98,5 +136,21 @@ mod tests {
             assert!(shown.len() <= 10, "{shown}");
         }
         assert_eq!(status(None, None).last_delivery(Millis(500)), "none yet");
+    }
+
+    #[test]
+    fn what_needs_looking_after_is_said_first() {
+        let health = |takes_messages, paused| {
+            Health::from(frame::Health { takes_messages, paused, last_channel: Some("pager") })
+        };
+        for (health, is_well, words) in [
+            (health(true, 0), true, "all is well"),
+            (health(true, u16::MAX), false, "65535 paused"),
+            (health(false, 3), false, "disk is full"),
+        ] {
+            assert_eq!((health.is_well(), health.words().as_str()), (is_well, words));
+            assert!(words.len() <= 12, "{words}");
+            assert_eq!(health.last_channel, Some(Pictogram::of_channel("")), "a bubble");
+        }
     }
 }

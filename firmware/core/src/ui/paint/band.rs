@@ -1,16 +1,20 @@
 //! One row as pixels.
 
-use embedded_graphics_core::geometry::Size;
+use embedded_graphics_core::geometry::Size as Pixels;
 use heapless::Vec;
 
-use super::{palette::Ink, place::Place};
+use super::{enlarge::Picture, palette::Ink, place::Place};
 use crate::ui::{
+    font::Face,
     geometry::MAX_COLUMNS,
-    row::{Row, Style},
+    pictogram::{Pictogram, SIDE},
+    row::{Row, Size, Style, pictogram_cells},
 };
 
 /// One part in this many of a cell's height stays free above and below a bar.
 const BAR_MARGIN: u32 = 8;
+/// One part in this many of a cell's width lies around a key's words.
+const KEY_MARGIN: u32 = 3;
 /// Drawn for a character that the font lacks. No text of a document needs it: pages contain only what the font has.
 const UNKNOWN: char = '?';
 
@@ -18,117 +22,191 @@ const UNKNOWN: char = '?';
 pub(super) struct Band {
     place: Place,
     style: Style,
-    cells: Vec<Cell, MAX_COLUMNS>,
+    cells: Vec<Picture, MAX_COLUMNS>,
+    /// How many of them there are without blanks at the end.
+    trimmed: u32,
+    /// The words of a key that begin at the left edge.
+    left_key: u32,
 }
 
-struct Cell {
-    picture: &'static [u8],
-    /// Whether it has a background of its own: a key's word, a note.
-    field: bool,
+/// Enlarged text, and where it begins.
+#[derive(Clone, Copy)]
+struct Run {
+    left: u32,
+    top: u32,
+    /// Pixels of a cell.
+    advance: u32,
+    scale: u32,
+    /// How many cells are not drawn.
+    skipped: u32,
 }
 
 impl Band {
     pub(super) fn new(place: Place, row: &Row) -> Self {
-        let mut cells = Vec::new();
-        let mut last = ' ';
-        let mut rest = row.text.chars().take(place.geometry.columns()).peekable();
-        let trimmed = row.text.trim_end().chars().count();
-        while let Some(c) = rest.next() {
-            let field = match row.style {
-                Style::Keys => c != ' ' || (last != ' ' && rest.peek().is_some_and(|next| *next != ' ')),
-                Style::Note => cells.len() < trimmed,
-                _ => false,
-            };
-            last = c;
-            let picture = place.face.picture(c).or(place.face.picture(UNKNOWN)).unwrap_or_default();
-            if cells.push(Cell { picture, field }).is_err() {
-                break; // never happens: a geometry has at most MAX_COLUMNS
-            }
-        }
-        Self { place, style: row.style, cells }
+        let face = match row.style {
+            Style::Fact { size: Size::TwoNarrow, .. } => Face::Large,
+            _ => place.face,
+        };
+        let cells = row.text.chars().take(place.geometry.columns());
+        let cells =
+            cells.map(|c| Picture::of_cell(face.picture(c).or(face.picture(UNKNOWN)).unwrap_or_default()));
+        let written = |cells: usize| {
+            let last = row.text.chars().take(cells).enumerate().filter(|(_, c)| *c != ' ').last();
+            last.map_or(0, |(column, _)| column as u32 + 1)
+        };
+        let left_key = match row.style {
+            Style::Keys { right, .. } => written(right.into()),
+            _ => 0,
+        };
+        let trimmed = written(MAX_COLUMNS);
+        Self { place, style: row.style, cells: cells.collect(), trimmed, left_key }
     }
 
     /// The pixels of a band of this size, row by row from the upper left.
-    pub(super) fn pixels(self, size: Size) -> impl Iterator<Item = Ink> {
+    pub(super) fn pixels(self, size: Pixels) -> impl Iterator<Item = Ink> {
         let across = (0..size.height).flat_map(move |y| (0..size.width).map(move |x| (x, y)));
-        across.map(move |(x, y)| self.pixel(x, y))
+        across.map(move |(x, y)| self.pixel(x, y, size.height))
     }
 
-    fn pixel(&self, x: u32, y: u32) -> Ink {
-        let left = self.place.left();
+    fn pixel(&self, x: u32, y: u32, height: u32) -> Ink {
         match self.style {
-            Style::Plain => self.text(x, y, Ink::Text, Ink::Ground),
-            Style::Head => self.text(x, y, Ink::Inverse, Ink::Tone),
-            Style::Note => self.text(x, y, Ink::Inverse, Ink::Tone),
-            Style::Keys => self.text(x, y, Ink::Inverse, Ink::Key),
-            Style::Big(scale) => self.large(x, y, u32::from(scale.max(1))),
-            Style::Meter { label, percent } => {
-                let from = left + u32::from(label) * self.place.face.width();
-                if x < from {
-                    self.text(x, y, Ink::Text, Ink::Ground)
+            Style::Plain => self.text(x, y, Ink::Text, None),
+            Style::Quiet => self.text(x, y, Ink::Quiet, None),
+            Style::Field(label) => {
+                let ink = if self.column(x) < u32::from(label) { Ink::Quiet } else { Ink::Text };
+                self.text(x, y, ink, None)
+            }
+            Style::Note => {
+                let field = (self.column(x) < self.trimmed).then_some(Ink::Warning);
+                self.text(x, y, Ink::Inverse, field)
+            }
+            Style::Head => self.text(x, y, Ink::OnBand, Some(Ink::Band)),
+            Style::Keys { right, approves, denies } => {
+                self.text(x, y, Ink::Inverse, self.key(x, u32::from(right), approves, denies))
+            }
+            Style::Large(scale) => {
+                let run = self.run(self.place.left(), u32::from(scale), 0);
+                if self.dot(run, x, y) { Ink::Text } else { Ink::Ground }
+            }
+            Style::Centred(scale) => {
+                let run = self.run(self.start(u32::from(scale), 0), u32::from(scale), 0);
+                if self.dot(run, x, y) { Ink::Text } else { Ink::Ground }
+            }
+            Style::Big(scale, pictogram) => self.title(x, y, height, scale, pictogram),
+            Style::Fact { label, size, pictogram } => self.fact(x, y, height, label, size, pictogram),
+            Style::Meter { label, percent, rows } => self.bar(x, y, height, label, percent, rows),
+        }
+    }
+
+    /// The cell that a pixel is in. The margins belong to the first and the last cell.
+    fn column(&self, x: u32) -> u32 {
+        let column = x.saturating_sub(self.place.left()) / self.place.face.width();
+        column.min(self.place.geometry.columns() as u32 - 1)
+    }
+
+    /// A pixel of text in cells, on a background of its own or none.
+    fn text(&self, x: u32, y: u32, ink: Ink, field: Option<Ink>) -> Ink {
+        if self.dot(self.run(self.place.left(), 1, 0), x, y) { ink } else { field.unwrap_or(Ink::Ground) }
+    }
+
+    /// Text of this scale from `left` on, without its first `skipped` cells.
+    fn run(&self, left: u32, scale: u32, skipped: u32) -> Run {
+        Run { left, top: 0, advance: self.place.face.width() * scale.max(1), scale: scale.max(1), skipped }
+    }
+
+    /// Where enlarged text begins that is in the middle, behind something of this width.
+    fn start(&self, scale: u32, beside: u32) -> u32 {
+        let width = self.cells.len() as u32 * self.place.face.width() * scale + beside;
+        self.place.area.size.width.saturating_sub(width) / 2 + beside
+    }
+
+    fn dot(&self, run: Run, x: u32, y: u32) -> bool {
+        let (Some(x), Some(y)) = (x.checked_sub(run.left), y.checked_sub(run.top)) else { return false };
+        let cell = self.cells.get((x / run.advance + run.skipped) as usize);
+        cell.is_some_and(|cell| cell.pixel(x % run.advance, y, run.scale))
+    }
+
+    /// A pixel of a title.
+    fn title(&self, x: u32, y: u32, height: u32, scale: u8, pictogram: Option<Pictogram>) -> Ink {
+        let cells = pictogram_cells(self.place.geometry, scale) as u32;
+        let beside = if pictogram.is_some() { cells * self.place.face.width() } else { 0 };
+        let scale = u32::from(scale.max(1));
+        let start = self.start(scale, beside);
+        let marked = pictogram.is_some_and(|mark| has_mark(mark, x, y, start - beside, beside, height));
+        if marked || self.dot(self.run(start, scale, 0), x, y) { Ink::Tone } else { Ink::Ground }
+    }
+
+    /// A pixel of a fact, and of the pictogram before it.
+    fn fact(&self, x: u32, y: u32, height: u32, label: u8, size: Size, pictogram: Option<Pictogram>) -> Ink {
+        let cells = size.pictogram_cells(self.place.geometry) as u32;
+        let beside = if pictogram.is_some() { cells * self.place.face.width() } else { 0 };
+        let left = self.place.left();
+        let run = self.run(left + beside, size.rows() as u32, label.into());
+        let run = match size {
+            Size::Three | Size::Two => run,
+            Size::TwoNarrow => {
+                let top = height.saturating_sub(Face::Large.height()) / 2;
+                Run { top, advance: Face::Large.width(), scale: 1, ..run }
+            }
+        };
+        match pictogram {
+            Some(mark) if has_mark(mark, x, y, left, beside, height) => {
+                if mark == Pictogram::ALERT {
+                    Ink::Warning
                 } else {
-                    let to = left + self.place.cells().width;
-                    self.bar(x, y, from, to, u32::from(percent))
+                    Ink::Tone
                 }
             }
+            _ if !self.dot(run, x, y) => Ink::Ground,
+            Some(_) => Ink::Text,
+            None => Ink::Tone,
         }
     }
 
-    /// A pixel of text in cells. The margins belong to the first and the last cell.
-    fn text(&self, x: u32, y: u32, ink: Ink, field: Ink) -> Ink {
+    /// The background of the key that a pixel belongs to.
+    fn key(&self, x: u32, right: u32, approves: bool, denies: bool) -> Option<Ink> {
         let width = self.place.face.width();
-        let inside = x.checked_sub(self.place.left());
-        let column = inside.map_or(0, |x| x / width).min(self.place.geometry.columns() as u32 - 1);
-        let cell = self.cells.get(column as usize);
-        let dot = inside.is_some_and(|inside| {
-            let x = inside.wrapping_sub(column * width);
-            x < width && cell.is_some_and(|cell| has_dot(cell.picture, x, y))
-        });
-        let on_field = matches!(self.style, Style::Head) || cell.is_some_and(|cell| cell.field);
-        match (dot, on_field) {
-            (true, _) => ink,
-            (false, true) => field,
-            (false, false) => Ink::Ground,
+        let (left, margin) = (self.place.left(), width / KEY_MARGIN);
+        let has_right = self.trimmed > right;
+        if self.left_key > 0 && x < left + self.left_key * width + margin {
+            Some(if approves { Ink::Yes } else { Ink::Key })
+        } else if has_right && x + margin >= left + right * width {
+            Some(if denies { Ink::No } else { Ink::Key })
+        } else {
+            None
         }
     }
 
-    /// A pixel of enlarged text in the middle of the band.
-    fn large(&self, x: u32, y: u32, scale: u32) -> Ink {
-        let width = self.place.face.width() * scale;
-        let start = self.place.area.size.width.saturating_sub(self.cells.len() as u32 * width) / 2;
-        let Some(x) = x.checked_sub(start) else { return Ink::Ground };
-        let dot = self
-            .cells
-            .get((x / width) as usize)
-            .is_some_and(|cell| has_dot(cell.picture, x % width / scale, y / scale));
-        if dot { Ink::Tone } else { Ink::Ground }
-    }
-
-    /// A pixel of a bar with a frame, between `from` and `to`.
-    fn bar(&self, x: u32, y: u32, from: u32, to: u32, percent: u32) -> Ink {
-        let height = self.place.face.height();
-        let margin = height / BAR_MARGIN;
+    /// A pixel of a bar with a frame, and of the label in it.
+    fn bar(&self, x: u32, y: u32, height: u32, label: u8, percent: u8, rows: u8) -> Ink {
+        let margin = self.place.face.height() / BAR_MARGIN;
+        let (left, right) = (self.place.left(), self.place.left() + self.place.cells().width);
         let (top, bottom) = (margin, height - margin);
-        if x >= to || y < top || y >= bottom {
+        if x < left || x >= right || y < top || y >= bottom {
             return Ink::Ground;
         }
-        let frame = x == from || x + 1 == to || y == top || y + 1 == bottom;
+        let frame = x == left || x + 1 == right || y == top || y + 1 == bottom;
         // One pixel stays free between the frame and the filling.
-        let begin = from + 2;
-        let end = to.saturating_sub(2).max(begin);
-        let filled = begin + (end - begin) * percent / 100;
-        let inside = (begin..end).contains(&x) && y >= top + 2 && y + 2 < bottom;
-        if frame {
-            Ink::Text
-        } else if inside && x < filled {
-            Ink::Tone
-        } else {
-            Ink::Ground
+        let (begin, end) = (left + 2, right.saturating_sub(2).max(left + 2));
+        let filled = begin + (end - begin) * u32::from(percent) / 100;
+        let filled = (begin..filled).contains(&x) && y >= top + 2 && y + 2 < bottom;
+        let label = u32::from(label).saturating_sub(1);
+        let run = self.run(left + self.place.face.width(), rows.into(), 0);
+        let dot = x < run.left + label * run.advance && self.dot(run, x, y);
+        match (frame, dot, filled) {
+            (true, ..) | (_, true, false) => Ink::Text,
+            (_, true, true) => Ink::Inverse,
+            (_, false, true) => Ink::Yes,
+            _ => Ink::Ground,
         }
     }
 }
 
-/// Whether a picture has a dot there.
-fn has_dot(picture: &[u8], x: u32, y: u32) -> bool {
-    picture.get(y as usize).is_some_and(|row| x < 8 && row & (0x80 >> x) != 0)
+/// Whether a pictogram has a dot there that is as large as fits between `left` and the next `width` pixels, and in the middle of the
+/// band's height.
+fn has_mark(mark: Pictogram, x: u32, y: u32, left: u32, width: u32, height: u32) -> bool {
+    let scale = (height.min(width) / SIDE).max(1);
+    let top = height.saturating_sub(scale * SIDE) / 2;
+    let (Some(x), Some(y)) = (x.checked_sub(left), y.checked_sub(top)) else { return false };
+    Picture::of_pictogram(mark.picture()).pixel(x, y, scale)
 }

@@ -1,11 +1,12 @@
 //! Text cells as pixels, on any display that `embedded-graphics` supports, in two colours or in many.
 //!
 //! - [`Painter`]: draws a screen, read it first;
-//! - `place`: where the cells lie on the display; `band`: the pixels of one row;
+//! - `place`: where the cells lie on the display; `band`: the pixels of one row; `enlarge`: of large ones;
 //! - [`Palette`]: the colours of a display, by what a pixel is part of;
 //! - [`Frame`]: a picture in memory.
 
 mod band;
+mod enlarge;
 mod frame;
 mod painter;
 mod palette;

@@ -13,12 +13,24 @@ pub enum Ink {
     Ground,
     /// Text.
     Text,
-    /// Elements in the screen's tone: the header's band, a title, a bar.
+    /// Text that may stand back: our labels.
+    Quiet,
+    /// Elements in the screen's tone: a title, a pictogram, a note's background.
     Tone,
-    /// Text on top of an element in the screen's tone, or of a key.
+    /// Text on top of any other element.
     Inverse,
-    /// The background of a key's word in the footer.
+    /// The header's band.
+    Band,
+    /// Text in the header.
+    OnBand,
+    /// The background of a key's words in the footer.
     Key,
+    /// The same of a key that approves, and how far it has been held.
+    Yes,
+    /// The same of a key that denies.
+    No,
+    /// A warning, whatever the screen's tone.
+    Warning,
 }
 
 /// A display's colours.
@@ -28,27 +40,45 @@ pub trait Palette: PixelColor {
 }
 
 impl Palette for BinaryColor {
-    fn of(ink: Ink, _: Tone) -> Self {
+    fn of(ink: Ink, tone: Tone) -> Self {
         match ink {
             Ink::Ground | Ink::Inverse => Self::Off,
-            Ink::Text | Ink::Tone | Ink::Key => Self::On,
+            Ink::Text | Ink::Quiet | Ink::Tone | Ink::Key | Ink::Yes | Ink::No | Ink::Warning => Self::On,
+            // A band that stands on a wall day and night burns in.
+            Ink::Band => Self::from(tone != Tone::Calm),
+            Ink::OnBand => Self::from(tone == Tone::Calm),
         }
     }
 }
 
+/// The colours of the web page at night, so that both look like one: `daemon/web/page.css`.
 impl Palette for Rgb888 {
     fn of(ink: Ink, tone: Tone) -> Self {
+        const GREEN: Rgb888 = Rgb888::new(0x62, 0xcf, 0xa4);
+        const RED: Rgb888 = Rgb888::new(0xff, 0x8f, 0x83);
+        const AMBER: Rgb888 = Rgb888::new(0xf0, 0xb9, 0x5a);
+        const QUIET: Rgb888 = Rgb888::new(0xa8, 0xb3, 0xac);
+        const DARK: Rgb888 = Rgb888::new(0x08, 0x10, 0x0c);
+        let of_tone = match tone {
+            Tone::Calm | Tone::Good => GREEN,
+            Tone::Ask => AMBER,
+            Tone::Bad => RED,
+            Tone::Away => QUIET,
+        };
         match ink {
-            Ink::Ground | Ink::Inverse => Self::BLACK,
-            Ink::Text => Self::WHITE,
-            Ink::Key => Self::new(0xc8, 0xc8, 0xc8),
-            Ink::Tone => match tone {
-                Tone::Calm => Self::new(0x80, 0xb8, 0xff),
-                Tone::Ask => Self::new(0xff, 0xc0, 0x40),
-                Tone::Good => Self::new(0x58, 0xd8, 0x78),
-                Tone::Bad => Self::new(0xff, 0x80, 0x70),
-                Tone::Away => Self::new(0xb0, 0xb0, 0xb0),
-            },
+            Ink::Ground => Self::BLACK,
+            Ink::Text => Self::new(0xf0, 0xf4, 0xf0),
+            Ink::Quiet => QUIET,
+            Ink::Tone => of_tone,
+            Ink::Inverse => DARK,
+            Ink::Band if tone == Tone::Calm => Self::new(0x18, 0x20, 0x1c),
+            Ink::Band => of_tone,
+            Ink::OnBand if tone == Tone::Calm => of_tone,
+            Ink::OnBand => DARK,
+            Ink::Key => Self::new(0xc8, 0xcc, 0xc8),
+            Ink::Yes => GREEN,
+            Ink::No => RED,
+            Ink::Warning => AMBER,
         }
     }
 }
@@ -85,7 +115,12 @@ mod tests {
                 (Ink::Text, Ink::Ground),
                 (Ink::Tone, Ink::Ground),
                 (Ink::Inverse, Ink::Tone),
+                (Ink::Quiet, Ink::Ground),
+                (Ink::Warning, Ink::Ground),
+                (Ink::OnBand, Ink::Band),
                 (Ink::Inverse, Ink::Key),
+                (Ink::Inverse, Ink::Yes),
+                (Ink::Inverse, Ink::No),
             ] {
                 let of = |ink| luminance(Rgb565::of(ink, tone).into());
                 let (one, other): (f64, f64) = (of(ink), of(on));

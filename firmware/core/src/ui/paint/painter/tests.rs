@@ -13,7 +13,11 @@ use super::*;
 use crate::{
     Geometry, View,
     testing::{self, golden, scenes},
-    ui::{escape::renderable, font::Face},
+    ui::{
+        escape::renderable,
+        font::Face,
+        row::{Size as FactSize, Style},
+    },
 };
 
 /// A display in memory that counts what is drawn and can be made to fail.
@@ -182,48 +186,93 @@ fn nothing_of_an_earlier_screen_stays() {
     }
 }
 
-/// Reads the cells of a text row back from the pixels.
-fn read(display: &Display<BinaryColor>, geometry: Geometry, face: Face, row: usize) -> Vec<Vec<u8>> {
-    let left = (display.size.width - geometry.columns() as u32 * face.width()) / 2;
-    let pixel =
-        |x: u32, y: u32| display.pixels[(y * display.size.width + x) as usize] == Some(BinaryColor::On);
-    let column = |column: usize| {
-        let x = left + column as u32 * face.width();
-        let line =
-            |y: u32| (0..face.width()).fold(0, |byte, dot| byte | u8::from(pixel(x + dot, y)) << (7 - dot));
-        let top = row as u32 * face.height();
-        (top..top + face.height()).map(line).collect()
-    };
-    (0..geometry.columns()).map(column).collect()
+/// Where the cells of a row of text are on a display, and how large.
+struct Read {
+    left: u32,
+    top: u32,
+    face: Face,
+    scale: u32,
+}
+
+impl Read {
+    /// Reads so many cells back from the pixels: a dot is what most pixels of its square are.
+    fn cells(&self, display: &Display<BinaryColor>, count: usize) -> Vec<Vec<u8>> {
+        let Self { left, top, face, scale } = *self;
+        let pixel =
+            |x: u32, y: u32| display.pixels[(y * display.size.width + x) as usize] == Some(BinaryColor::On);
+        let dot = |x: u32, y: u32| {
+            let square = (0..scale).flat_map(|dx| (0..scale).map(move |dy| (x + dx, y + dy)));
+            2 * square.filter(|(x, y)| pixel(*x, *y)).count() as u32 > scale * scale
+        };
+        let cell = |column: usize| {
+            let x = left + column as u32 * face.width() * scale;
+            let line = |y: u32| {
+                let row =
+                    (0..face.width()).map(|at| u8::from(dot(x + at * scale, top + y * scale)) << (7 - at));
+                row.fold(0, |byte, dot| byte | dot)
+            };
+            (0..face.height()).map(line).collect()
+        };
+        (0..count).map(cell).collect()
+    }
+
+    /// The characters of a row that are drawn, and where.
+    fn of(row: &Row, place: Place, above: usize) -> (Self, String, usize) {
+        let (face, columns) = (place.face, place.geometry.columns());
+        let (left, top) = (place.left(), above as u32 * face.height());
+        let (scale, skipped, beside) = match row.style {
+            Style::Large(scale) => (scale.into(), 0, 0),
+            Style::Fact { label, size, pictogram } => {
+                let cells = if pictogram.is_some() { size.pictogram_cells(place.geometry) as u32 } else { 0 };
+                let beside = left + cells * face.width();
+                if size == FactSize::TwoNarrow {
+                    let read = Self { left: beside, top, face: Face::Large, scale: 1 };
+                    let text: String = row.text.chars().skip(label.into()).collect();
+                    let count = text.chars().count();
+                    return (read, text, count);
+                }
+                (size.rows() as u32, label.into(), cells)
+            }
+            _ => (1, 0, 0),
+        };
+        let text: String = row.text.chars().skip(skipped).collect();
+        let count = (columns - beside as usize) / scale as usize;
+        (Self { left: left + beside * face.width(), top, face, scale }, text, count)
+    }
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
-    /// What is counted is what is seen: each cell of each page is found again on the display, dot by dot.
+    /// What is counted is what is seen: each cell of each page is found again on the display, dot by dot, however large.
     #[test]
-    fn every_cell_of_every_page_is_on_the_display(text in "([a-zé Жя→]|\\PC|\n){0,120}", large: bool) {
-        let (geometry, size, face) = if large {
-            (Geometry::LARGE, LARGE, Face::Large)
-        } else {
-            (Geometry::SMALL, SMALL, Face::Small)
-        };
+    fn every_cell_of_every_page_is_on_the_display(
+        text in "([a-zé Жя→]|\\PC|\n){0,120}", agent in "\\PC{1,20}", address in ".{1,40}", known: bool, large: bool,
+    ) {
+        let (geometry, size) = if large { (Geometry::LARGE, LARGE) } else { (Geometry::SMALL, SMALL) };
         let mut document = testing::document();
         document.parts[0].text = &text;
+        (document.agent, document.address) = (&agent, &address);
+        document.known_as = known.then_some(&agent);
         let count = crate::ui::pages::lay_out(&document, geometry, 0).count;
         let mut display = Display::<BinaryColor>::new(size.0, size.1);
         let mut painter = Painter::new();
         for page in 1..=count {
-            let mut screen = Screen::new(geometry, View::Idle);
+            let mut screen = Screen::new(geometry, View::Connecting);
             screen.body = crate::ui::pages::lay_out(&document, geometry, page).rows;
             painter.paint(&screen, &mut display).unwrap();
-            for (row, line) in screen.cells().iter().enumerate().skip(1).take(geometry.body_rows()) {
-                prop_assert!(line.chars().all(renderable), "{line:?}");
-                let cells = read(&display, geometry, face, row);
-                let blanks = core::iter::repeat(' ');
-                for (cell, c) in cells.iter().zip(line.chars().chain(blanks)) {
-                    prop_assert_eq!(cell.as_slice(), face.picture(c).unwrap(), "{:?}", c);
+            let place = Place::new(display.bounding_box(), geometry).unwrap();
+            let mut above = 1;
+            for row in screen.rows().iter().skip(1).take(screen.body.len()) {
+                if !matches!(row.style, Style::Note) {
+                    let (read, drawn, count) = Read::of(row, place, above);
+                    prop_assert!(drawn.chars().all(renderable) && drawn.chars().count() <= count, "{row:?}");
+                    let blanks = core::iter::repeat(' ');
+                    for (cell, c) in read.cells(&display, count).iter().zip(drawn.chars().chain(blanks)) {
+                        prop_assert_eq!(cell.as_slice(), read.face.picture(c).unwrap(), "{:?} in {:?}", c, row);
+                    }
                 }
+                above += row.height();
             }
         }
     }
