@@ -24,7 +24,7 @@ use crate::{
         notice::{self, countdown, show_message},
         pages::lay_out,
         pictogram::Pictogram,
-        row::{Line, Row, Style},
+        row::{Line, Row, Size, Style},
         screen::Screen,
         status::{Health, Status},
         view::{Ended, View},
@@ -149,7 +149,7 @@ impl Snapshot<'_> {
         }
         if let Some(health) = self.health {
             let mark = if health.is_well() { Pictogram::YES } else { Pictogram::ALERT };
-            screen.push(self.figure("", &health.words(), mark));
+            screen.push(self.figure(&health.words(), mark));
         }
         let mut held = Line::new();
         let written = match status.report.held {
@@ -158,13 +158,18 @@ impl Snapshot<'_> {
             count => write!(held, "{count} wait"),
         };
         written.expect("a few words fit a line");
-        screen.push(self.figure("", &held, Pictogram::HAND));
+        screen.push(self.figure(&held, Pictogram::HAND));
         screen.push(self.last_delivery(status, now));
-        let mut ends = (Line::new(), Line::new());
-        let written = write!(ends.0, "{} on the way", status.report.queued)
-            .and_then(|()| write!(ends.1, "{} sent", status.report.sent));
-        written.expect("a few words fit a line");
-        screen.footer = Row::ends(geometry, &ends.0, &ends.1, Style::Quiet);
+        let (mut queued, mut sent) = (Line::new(), Line::new());
+        write!(queued, "{} on the way", status.report.queued)
+            .and_then(|()| write!(sent, "{} sent", status.report.sent))
+            .expect("a few words fit a line");
+        let (left, right) = match (large, status.report.queued) {
+            (true, _) => (queued.as_str(), sent.as_str()),
+            (false, 0) => (sent.as_str(), ""),
+            (false, _) => (queued.as_str(), ""),
+        };
+        screen.footer = Row::ends(geometry, left, right, Style::Quiet);
         screen
     }
 
@@ -179,17 +184,20 @@ impl Snapshot<'_> {
         self.fact(&label, &age, channel)
     }
 
-    /// A figure of the hub's: on a small screen one row of text.
-    fn figure(&self, label: &str, words: &str, pictogram: Pictogram) -> Row {
-        match (self.geometry.is_large(), pictogram) {
-            (true, _) => self.fact(label, words, pictogram),
-            (false, Pictogram::ALERT) => Row { style: Style::Note, ..Row::plain(words) },
-            (false, _) => Row::plain(words),
+    /// How the hub is, or what waits: on a small screen a row of text.
+    fn figure(&self, words: &str, pictogram: Pictogram) -> Row {
+        match pictogram {
+            _ if self.geometry.is_large() => self.fact("", words, pictogram),
+            Pictogram::ALERT => Row { style: Style::Note, ..Row::plain(words) },
+            _ => Row::plain(words),
         }
     }
 
     fn fact(&self, label: &str, words: &str, pictogram: Pictogram) -> Row {
-        Row::fact(self.geometry, label, words, Some(pictogram)).unwrap_or_else(|| Row::plain(words))
+        let all = Size::all(self.geometry);
+        // Below a clock there is no room for the largest.
+        let sizes = all.strip_prefix(&[Size::Three]).unwrap_or(all);
+        Row::fact(sizes, self.geometry, label, words, Some(pictogram)).unwrap_or_else(|| Row::plain(words))
     }
 
     /// Whether to install new firmware. Without a session too: a hub that is away does not change what was verified.
@@ -298,7 +306,7 @@ type Message = (&'static str, Pictogram, &'static str);
 fn done(verdict: Verdict) -> Message {
     match verdict {
         Verdict::Approve => ("approved", Pictogram::YES, "The hub sends it."),
-        Verdict::Deny => ("denied", Pictogram::NO, "It will not be sent."),
+        Verdict::Deny => ("denied", Pictogram::NO, "It is not sent."),
     }
 }
 
@@ -308,7 +316,7 @@ fn closed(why: Ended) -> Message {
         Ended::Withdrawn(Withdrawal::Cancelled) => {
             ("cancelled", Pictogram::BACK, "The message was taken back.")
         }
-        Ended::Withdrawn(Withdrawal::DecidedElsewhere) => ("decided", Pictogram::AGENT, "by somebody else."),
+        Ended::Withdrawn(Withdrawal::DecidedElsewhere) => ("decided", Pictogram::HAND, "by somebody else."),
         Ended::Withdrawn(Withdrawal::Rejected) => {
             ("rejected", Pictogram::ALERT, "The hub did not take the decision.")
         }

@@ -3,10 +3,10 @@
 use std::{format, string::String, vec::Vec};
 
 use gatepost_link::{
-    RequestId,
+    Digest, RequestId,
     decision::Verdict,
-    document::MAX_TEXT,
-    frame::{Down, Report, Withdrawal},
+    document::{Also, Document, MAX_TEXT, Target},
+    frame::{Down, Health, Report, Withdrawal},
     update::Version,
 };
 
@@ -19,6 +19,10 @@ use crate::{
 /// The report of a busy hub at five past two.
 pub(crate) const REPORT: Report =
     Report { held: 1, queued: 2, sent: 1_234, last_s: Some(7 * 60), clock_s: Some(14 * 3_600 + 5 * 60) };
+
+/// A hub that nobody need look after.
+pub(crate) const WELL: Health<'static> =
+    Health { takes_messages: true, paused: 0, last_channel: Some("matrix") };
 
 /// Every screen and its name, on a display of this geometry.
 pub(crate) fn all(geometry: Geometry) -> Vec<(String, Screen)> {
@@ -56,6 +60,15 @@ impl Scenes {
         self.add("idle-2-no-clock", bench.screen());
         bench.down(&Down::Status(REPORT));
         self.add("idle-3", bench.screen());
+        bench.down(&Down::Health(WELL));
+        bench.down(&Down::Status(Report { held: 0, queued: 0, ..REPORT }));
+        self.add("idle-5-well", bench.screen());
+        bench.down(&Down::Status(REPORT));
+        let paused = Health { paused: 2, last_channel: Some("telegram"), ..WELL };
+        bench.down(&Down::Health(paused));
+        self.add("idle-6-paused", bench.screen());
+        bench.down(&Down::Health(Health { takes_messages: false, ..paused }));
+        self.add("idle-7-full", bench.screen());
         let most = Report {
             held: u16::MAX,
             queued: u16::MAX,
@@ -64,6 +77,7 @@ impl Scenes {
             clock_s: Some(0),
         };
         bench.down(&Down::Status(most));
+        bench.down(&Down::Health(Health { paused: u16::MAX, last_channel: Some("googlechat"), ..WELL }));
         self.add("idle-4-most", bench.screen());
     }
 
@@ -81,6 +95,8 @@ impl Scenes {
     fn cards(&mut self) {
         self.pages("card", &mut self.bench());
         self.pages("files", &mut Bench::with_card(self.geometry, &document_with_files()));
+        self.pages("short", &mut Bench::with_card(self.geometry, &short()));
+        self.pages("targets", &mut Bench::with_card(self.geometry, &several_targets()));
         let mut document = document();
         document.agent = "garçon-ß";
         document.known_as = Some("Ελένη & Юрій");
@@ -188,6 +204,26 @@ impl Scenes {
             self.add(&format!("error-{name}"), notice::fault(self.geometry, fault));
         }
     }
+}
+
+/// A short message to somebody who is not in the address book.
+fn short() -> Document<'static> {
+    let mut document = document();
+    (document.channel, document.account) = ("email", "work");
+    (document.address, document.known_as) = ("ann.keller@example.org", None);
+    document.parts[0].text = "The door code is 4711.";
+    document
+}
+
+/// A message to three places at once.
+fn several_targets() -> Document<'static> {
+    let mut document = short();
+    document.action = "broadcast";
+    for (address, known_as) in [("-1001234567890", Some("Family")), ("@anns_channel", None)] {
+        let target = Target { channel: "telegram", account: "home", address, known_as, thread: None };
+        document.also.push(Also { target, wires: Digest([9; 32]) }).unwrap();
+    }
+    document
 }
 
 /// The name of a kind of view. A new kind does not compile until it has one.

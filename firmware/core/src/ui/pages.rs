@@ -27,6 +27,10 @@ use super::{
 const SHOWN_HASH_BYTES: usize = 8;
 /// How much a short text is enlarged.
 const ENLARGED: usize = 2;
+/// A text that takes more pages so is not enlarged: each page is a press.
+const ENLARGED_PAGES: usize = 2;
+/// Behind which characters an address is broken, first behind these and then behind those.
+const BREAKS: [&[char]; 2] = [&[' ', ':', '@', '/'], &['.', '-', '_']];
 
 /// One page, and the number of all pages.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,7 +75,8 @@ struct Layout {
 impl Layout {
     fn request(&mut self, document: &Document<'_>) {
         self.page("request");
-        self.fact("agent: ", document.agent, Script::Human, Some(Pictogram::AGENT));
+        let sizes = Size::all(self.geometry);
+        self.fact(sizes, "agent: ", document.agent, Script::Human, Some(Pictogram::AGENT));
         // A small page has room for the three facts alone.
         let verb_first = self.geometry.is_large() || !document.also.is_empty();
         if verb_first {
@@ -108,12 +113,16 @@ impl Layout {
 
     /// The only target as a person knows it, and its channel.
     fn head(&mut self, target: &Target<'_>) {
+        let (sizes, above) = (Size::all(self.geometry), self.used);
         match target.known_as {
-            Some(name) => self.fact("to: ", name, Script::Human, None),
-            None => self.fact("to: ", target.address, Script::Machine, None),
+            Some(name) => self.fact(sizes, "to: ", name, Script::Human, None),
+            None => self.fact(sizes, "to: ", target.address, Script::Machine, None),
         }
+        // So that all there is to know fits the page, as a rule.
+        let is_long = self.used - above > Size::Three.rows();
+        let sizes = if is_long { &[Size::Two] } else { sizes };
         let pictogram = Pictogram::of_channel(target.channel);
-        self.fact("channel: ", target.channel, Script::Machine, Some(pictogram));
+        self.fact(sizes, "channel: ", target.channel, Script::Machine, Some(pictogram));
     }
 
     /// What else there is to know of it.
@@ -131,6 +140,9 @@ impl Layout {
     /// Several targets, one as important as the other.
     fn list(&mut self, document: &Document<'_>) {
         let of = document.targets().count();
+        let mut all = Line::new();
+        write!(all, "{of} targets").expect("a number and a word fit a line");
+        self.fact(Size::all(self.geometry), "to: ", &all, Script::Machine, None);
         for (target, number) in document.targets().zip(1..) {
             self.note(format_args!("TARGET {number} of {of}"));
             self.field("channel: ", target.channel, Script::Machine);
@@ -157,7 +169,7 @@ impl Layout {
         }
         let columns = self.geometry.columns();
         let pages = |scale| gatepost_chunk::pages(part.text, columns / scale, rows / scale, escape::width);
-        let enlarged = self.geometry.is_large() && pages(ENLARGED).nth(1).is_none();
+        let enlarged = self.geometry.is_large() && pages(ENLARGED).nth(ENLARGED_PAGES).is_none();
         let (scale, style) =
             if enlarged { (ENLARGED, Style::Large(ENLARGED as u8)) } else { (1, Style::Plain) };
         let mut shown = false;
@@ -219,33 +231,42 @@ impl Layout {
     }
 
     /// A field that matters first: as large as it fits a row, on a large screen two; otherwise as any other.
-    fn fact(&mut self, label: &str, value: &str, script: Script, pictogram: Option<Pictogram>) {
+    fn fact(
+        &mut self,
+        sizes: &[Size],
+        label: &str,
+        value: &str,
+        script: Script,
+        pictogram: Option<Pictogram>,
+    ) {
         let half = Size::Two.columns(self.geometry, pictogram.is_some());
-        let (mut line, mut used, mut half_at) = (Line::new(), 0, None);
-        for glyph in value.chars().map(|c| script.glyph(c)) {
+        let (mut line, mut used) = (Line::new(), 0);
+        // Where the first of two rows can end, in bytes and cells: the last is where it is full.
+        let mut ends = [None; BREAKS.len() + 1];
+        for c in value.chars() {
+            let glyph = script.glyph(c);
             used += glyph.width();
-            if half_at.is_none() && used > half {
-                half_at = Some((line.len(), used - glyph.width()));
-            }
             if used > 2 * half || write!(line, "{glyph}").is_err() {
                 return self.field(label, value, script);
+            }
+            if used <= half {
+                let at = BREAKS.iter().position(|breaks| breaks.contains(&c)).unwrap_or(BREAKS.len());
+                (ends[at], ends[BREAKS.len()]) = (Some((line.len(), used)), Some((line.len(), used)));
             }
         }
         if used == 0 {
             return self.field(label, value, script);
         }
-        if let Some(row) = Row::fact(self.geometry, label, &line, pictogram) {
+        if let Some(row) = Row::fact(sizes, self.geometry, label, &line, pictogram) {
             return self.row(row);
         }
-        let halves = half_at.map(|(at, cells)| (line.split_at(at), used - cells));
-        let rows = match halves {
-            Some(((first, second), rest)) if self.geometry.is_large() && rest <= half => {
-                // What continues a field never begins a row.
-                let row = |label, text| Row::fact_of(Size::Two, self.geometry, label, text, pictogram);
-                row(label, first).zip(row(" ", second))
-            }
-            _ => None,
-        };
+        let end = ends.into_iter().flatten().find(|(_, cells)| used - cells <= half);
+        let rows = end.filter(|_| self.geometry.is_large()).and_then(|(end, _)| {
+            let (first, second) = line.split_at(end);
+            // What continues a field never begins a row.
+            let row = |label, text| Row::fact(&[Size::Two], self.geometry, label, text, pictogram);
+            row(label, first).zip(row(" ", second))
+        });
         match rows {
             Some((first, second)) => {
                 self.row(first);
@@ -347,8 +368,8 @@ mod tests {
         document.agent = "engineer";
         document.known_as = None;
         for (address, shown) in [
-            ("x             to: safe", ["to: x             to: s", " afe"]),
-            ("!kitchen:example.org\nto: safe", ["to: !kitchen:example.or", " g<U+000A>to: safe"]),
+            ("x                  to: safe", ["to: x                  ", " to: safe"]),
+            ("!kitchen:example.org\nto: safe", ["to: !kitchen:", " example.org<U+000A>to: safe"]),
         ] {
             document.address = address;
             let rows = all_pages(&document, Geometry::LARGE).concat();
@@ -394,7 +415,7 @@ mod tests {
         let rows = &lay_out(&document, Geometry::LARGE, 1).rows;
         assert!(rows.iter().any(|row| row.style == Style::Note && row.text == "not in address book"));
         let shown = facts(&document, Geometry::LARGE);
-        assert_eq!((shown[1].0.as_str(), shown[2].0.as_str()), ("to: !kitchen:example.or", " g"));
+        assert_eq!((shown[1].0.as_str(), shown[2].0.as_str()), ("to: !kitchen:", " example.org"));
         assert!(shown[1..3].iter().all(|(_, of)| *of == Size::Two), "both rows are as large");
         assert_eq!(facts(&document, Geometry::SMALL).len(), 2, "too long for a small screen to be large");
     }
@@ -407,7 +428,7 @@ mod tests {
             let last = lay_out(&document, geometry, lay_out(&document, geometry, 0).count);
             last.rows.iter().map(|row| row.style).collect::<vec::Vec<_>>()
         };
-        let fills = "a line\n".repeat(6);
+        let fills = "a line\n".repeat(12);
         assert_eq!(styles(fills.trim_end(), Geometry::LARGE), [Style::Large(2); 6]);
         assert!(styles(&fills.repeat(2), Geometry::LARGE).iter().all(|style| *style == Style::Plain));
         assert_eq!(styles("The door code is 4711.", Geometry::SMALL), [Style::Plain; 2]);
@@ -428,7 +449,7 @@ mod tests {
         }
         let rows = all_pages(&document, Geometry::SMALL).concat().join("|");
         for shown in [
-            "agent: engineer|wants to: send|TARGET 1 of 3|channel: matrix|account: home|to: !kitchen:example.|",
+            "agent: engineer|wants to: send|to: 3 targets|TARGET 1 of 3|channel: matrix|account: home|to: !kitchen:example.|",
             "|TARGET 2 of 3|channel: telegram|account: work|to: -100123|not in address book|thread: 7|",
             "|TARGET 3 of 3|channel: telegram|account: work|to: @anns_channel|known here as: Ann's|FOR ALL 3 TARGETS|",
         ] {

@@ -144,26 +144,22 @@ impl Row {
         Self { style: Style::Big(scale, pictogram.filter(beside)), ..Self::plain(text) }
     }
 
-    /// A fact in the largest size in which it fits one row; [`None`] if it fits none.
-    pub fn fact(geometry: Geometry, label: &str, value: &str, pictogram: Option<Pictogram>) -> Option<Self> {
-        Size::all(geometry).iter().find_map(|size| Self::fact_of(*size, geometry, label, value, pictogram))
-    }
-
-    /// A fact of this size; [`None`] if it does not fit one row.
-    pub fn fact_of(
-        size: Size,
+    /// A fact in the first of these sizes in which it fits one row; [`None`] if it fits none.
+    pub fn fact(
+        sizes: &[Size],
         geometry: Geometry,
         label: &str,
         value: &str,
         pictogram: Option<Pictogram>,
     ) -> Option<Self> {
         let cells = value.chars().count();
-        let fits = cells <= size.columns(geometry, pictogram.is_some());
-        (fits && label.len() + cells <= geometry.columns()).then(|| {
-            let text = label.chars().chain(value.chars()).collect();
-            let label = u8::try_from(label.len()).expect("labels are shorter than a row");
-            Self { text, style: Style::Fact { label, size, pictogram } }
-        })
+        if label.len() + cells > geometry.columns() {
+            return None;
+        }
+        let size = *sizes.iter().find(|size| cells <= size.columns(geometry, pictogram.is_some()))?;
+        let text = label.chars().chain(value.chars()).collect();
+        let label = u8::try_from(label.len()).expect("labels are shorter than a row");
+        Some(Self { text, style: Style::Fact { label, size, pictogram } })
     }
 
     /// A progress bar behind a label, as many rows high; a `percent` over 100 counts as 100.
@@ -241,7 +237,13 @@ mod tests {
 
     #[test]
     fn a_fact_is_as_large_as_it_fits_and_never_cut() {
-        let size = |geometry, value: &str, pictogram| match Row::fact(geometry, "to: ", value, pictogram) {
+        let size = |geometry, value: &str, pictogram| match Row::fact(
+            Size::all(geometry),
+            geometry,
+            "to: ",
+            value,
+            pictogram,
+        ) {
             Some(Row { style: Style::Fact { size, .. }, text }) => {
                 assert!(text.ends_with(value));
                 Some(size)
@@ -266,6 +268,7 @@ mod tests {
         }
         assert_eq!(size(Geometry::SMALL, "ten letter", None), Some(Size::Two), "there is no pictogram");
         let long = "x".repeat(12);
-        assert_eq!(Row::fact(Geometry::SMALL, "ten cells ", &long, mark), None, "not in cells alone");
+        let sizes = Size::all(Geometry::SMALL);
+        assert_eq!(Row::fact(sizes, Geometry::SMALL, "ten cells ", &long, mark), None, "not in cells alone");
     }
 }

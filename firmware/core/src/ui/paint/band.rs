@@ -15,6 +15,8 @@ use crate::ui::{
 const BAR_MARGIN: u32 = 8;
 /// One part in this many of a cell's width lies around a key's words.
 const KEY_MARGIN: u32 = 3;
+/// One part in this many of an enlarged dot is added to its right: thin lines vanish at a distance.
+const BOLDER: u32 = 3;
 /// Drawn for a character that the font lacks. No text of a document needs it: pages contain only what the font has.
 const UNKNOWN: char = '?';
 
@@ -122,8 +124,9 @@ impl Band {
 
     fn dot(&self, run: Run, x: u32, y: u32) -> bool {
         let (Some(x), Some(y)) = (x.checked_sub(run.left), y.checked_sub(run.top)) else { return false };
-        let cell = self.cells.get((x / run.advance + run.skipped) as usize);
-        cell.is_some_and(|cell| cell.pixel(x % run.advance, y, run.scale))
+        let Some(cell) = self.cells.get((x / run.advance + run.skipped) as usize) else { return false };
+        let (x, bolder) = (x % run.advance, run.scale / BOLDER);
+        cell.pixel(x, y, run.scale) || (bolder > 0 && x >= bolder && cell.pixel(x - bolder, y, run.scale))
     }
 
     /// A pixel of a title.
@@ -191,7 +194,9 @@ impl Band {
         let filled = begin + (end - begin) * u32::from(percent) / 100;
         let filled = (begin..filled).contains(&x) && y >= top + 2 && y + 2 < bottom;
         let label = u32::from(label).saturating_sub(1);
-        let run = self.run(left + self.place.face.width(), rows.into(), 0);
+        let scale = if self.place.geometry.is_large() { rows.into() } else { 1 };
+        let run = self.run(left + self.place.face.width(), scale, 0);
+        let run = Run { top: height.saturating_sub(scale * self.place.face.height()) / 2, ..run };
         let dot = x < run.left + label * run.advance && self.dot(run, x, y);
         match (frame, dot, filled) {
             (true, ..) | (_, true, false) => Ink::Text,
