@@ -113,14 +113,16 @@ impl Layout {
 
     /// The only target as a person knows it, and its channel.
     fn head(&mut self, target: &Target<'_>) {
-        let (sizes, above) = (Size::all(self.geometry), self.used);
-        match target.known_as {
-            Some(name) => self.fact(sizes, "to: ", name, Script::Human, None),
-            None => self.fact(sizes, "to: ", target.address, Script::Machine, None),
-        }
-        // So that all there is to know fits the page, as a rule.
-        let is_long = self.used - above > Size::Three.rows();
-        let sizes = if is_long { &[Size::Two] } else { sizes };
+        let (value, script) = match target.known_as {
+            Some(name) => (name, Script::Human),
+            None => (target.address, Script::Machine),
+        };
+        let sizes = Size::all(self.geometry);
+        self.fact(sizes, "to: ", value, script, None);
+        // Below a long one a smaller channel leaves room for all there is to know, as a rule.
+        let cells: usize = value.chars().map(|c| script.glyph(c).width()).sum();
+        let is_long = cells > Size::Two.columns(self.geometry, false);
+        let sizes = if is_long { sizes.strip_prefix(&[Size::Three]).unwrap_or(sizes) } else { sizes };
         let pictogram = Pictogram::of_channel(target.channel);
         self.fact(sizes, "channel: ", target.channel, Script::Machine, Some(pictogram));
     }
@@ -369,7 +371,7 @@ mod tests {
         document.known_as = None;
         for (address, shown) in [
             ("x                  to: safe", ["to: x                  ", " to: safe"]),
-            ("!kitchen:example.org\nto: safe", ["to: !kitchen:", " example.org<U+000A>to: safe"]),
+            ("!kitchen:example.org\nto: safe", ["to: !kitchen:example.", " org<U+000A>to: safe"]),
         ] {
             document.address = address;
             let rows = all_pages(&document, Geometry::LARGE).concat();

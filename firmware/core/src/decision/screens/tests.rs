@@ -2,13 +2,13 @@
 
 use std::{string::String, vec::Vec};
 
-use gatepost_link::frame::{Down, Report};
+use gatepost_link::frame::{Down, Health, Report};
 
 use crate::{
     Geometry,
     testing::{
         Bench, framed, golden,
-        scenes::{self, REPORT},
+        scenes::{self, REPORT, WELL},
     },
 };
 
@@ -31,10 +31,36 @@ fn the_clock_on_the_idle_screen_goes_on_with_the_hub_silent() {
     let mut bench = Bench::online(Geometry::SMALL);
     bench.down(&Down::Status(REPORT));
     let shown = |bench: &Bench, text: &str| bench.screen().cells().iter().any(|line| line.trim() == text);
-    assert!(shown(&bench, "14:05") && shown(&bench, "last       7 min ago"));
+    assert!(shown(&bench, "14:05") && shown(&bench, "last 7 min ago"));
     assert_eq!(bench.app.next_tick(bench.millis()), Some(bench.millis().after(60_000)));
     bench.wait(60_000);
-    assert!(shown(&bench, "14:06") && shown(&bench, "last       8 min ago"));
+    assert!(shown(&bench, "14:06") && shown(&bench, "last 8 min ago"));
+}
+
+#[test]
+fn what_a_hub_said_of_itself_is_not_shown_of_the_next_session() {
+    for geometry in [Geometry::SMALL, Geometry::LARGE] {
+        let mut bench = Bench::online(geometry);
+        bench.down(&Down::Status(REPORT));
+        bench.down(&Down::Health(WELL));
+        let says = |bench: &Bench, text: &str| bench.screen().cells().iter().any(|line| line.contains(text));
+        assert!(says(&bench, "all is well") && says(&bench, "matrix 7 min ago"));
+        bench.disconnect();
+        bench.connect();
+        assert!(!says(&bench, "all is well") && !says(&bench, "matrix"), "this hub may not tell");
+        assert!(says(&bench, "last 7 min ago"));
+    }
+}
+
+/// It hangs on a wall.
+#[test]
+fn of_what_a_hub_says_no_text_of_others_is_on_the_idle_screen() {
+    let mut bench = Bench::online(Geometry::LARGE);
+    bench.down(&Down::Status(REPORT));
+    let before = bench.screen();
+    bench.down(&Down::Health(Health { last_channel: Some("Ann <ann@example.org>"), ..WELL }));
+    assert_ne!(bench.screen(), before);
+    assert!(!bench.screen().cells().iter().any(|line| line.contains("nn")), "{:?}", bench.screen().cells());
 }
 
 #[test]

@@ -51,7 +51,7 @@ impl Band {
         };
         let cells = row.text.chars().take(place.geometry.columns());
         let cells =
-            cells.map(|c| Picture::of_cell(face.picture(c).or(face.picture(UNKNOWN)).unwrap_or_default()));
+            cells.map(|c| Picture::of_cell(face, c).or(Picture::of_cell(face, UNKNOWN)).unwrap_or_default());
         let written = |cells: usize| {
             let last = row.text.chars().take(cells).enumerate().filter(|(_, c)| *c != ' ').last();
             last.map_or(0, |(column, _)| column as u32 + 1)
@@ -213,5 +213,5 @@ fn has_mark(mark: Pictogram, x: u32, y: u32, left: u32, width: u32, height: u32)
     let scale = (height.min(width) / SIDE).max(1);
     let top = height.saturating_sub(scale * SIDE) / 2;
     let (Some(x), Some(y)) = (x.checked_sub(left), y.checked_sub(top)) else { return false };
-    Picture::of_pictogram(mark.picture()).pixel(x, y, scale)
+    Picture::of_pictogram(mark).pixel(x, y, scale)
 }

@@ -2,25 +2,31 @@
 //!
 //! An enlarged letter made of squares is hard to read from a distance. Here the corners of a dot's square are cut where the
 //! outline turns, and inner corners are filled: the rule of Scale2x (<https://www.scale2x.it/algorithm>), with a triangle in
-//! place of its single pixel, so that it works at any scale. Less than a quarter of a square ever changes.
+//! place of its single pixel, so that it works at any scale. No more than a quarter of a square ever changes.
+//!
+//! The small font's letters keep their corners: by one of them alone an `a` is no `o`.
+
+use crate::ui::{font::Face, pictogram::Pictogram};
 
 /// Rows of dots, the highest bit of each byte leftmost.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Picture {
-    pub(super) rows: &'static [u8],
+    rows: &'static [u8],
     /// Bytes of a row.
-    pub(super) row_bytes: usize,
+    row_bytes: usize,
+    /// Whether corners are cut.
+    is_round: bool,
 }
 
 impl Picture {
-    /// A character's.
-    pub(super) fn of_cell(rows: &'static [u8]) -> Self {
-        Self { rows, row_bytes: 1 }
+    /// A character's in this size of the font; [`None`] if the font lacks it.
+    pub(super) fn of_cell(face: Face, c: char) -> Option<Self> {
+        Some(Self { rows: face.picture(c)?, row_bytes: 1, is_round: face == Face::Large })
     }
 
     /// A pictogram's.
-    pub(super) fn of_pictogram(rows: &'static [u8]) -> Self {
-        Self { rows, row_bytes: 2 }
+    pub(super) fn of_pictogram(pictogram: Pictogram) -> Self {
+        Self { rows: pictogram.picture(), row_bytes: 2, is_round: true }
     }
 
     /// Whether there is a dot; outside there is none.
@@ -45,7 +51,8 @@ impl Picture {
         }
         let (beside, opposite) = (self.dot(at_x + dx, at_y), self.dot(at_x - dx, at_y));
         let (above, below) = (self.dot(at_x, at_y + dy), self.dot(at_x, at_y - dy));
-        if beside == above && beside != opposite && above != below { beside } else { dot }
+        let turns = beside == above && beside != opposite && above != below;
+        if turns && (beside || self.is_round) { beside } else { dot }
     }
 }
 
@@ -62,15 +69,13 @@ fn edge(offset: u32, scale: u32) -> Option<(u32, i32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ui::{font::Face, pictogram::Pictogram};
 
     fn pictures() -> impl Iterator<Item = (Picture, u32, u32)> {
         let letters = ('!'..='~').flat_map(|c| {
-            [Face::Small, Face::Large]
-                .map(|face| (Picture::of_cell(face.picture(c).unwrap()), 8, face.height()))
+            [Face::Small, Face::Large].map(|face| (Picture::of_cell(face, c).unwrap(), 8, face.height()))
         });
         let marks = [Pictogram::GATE, Pictogram::of_channel("slack")];
-        letters.chain(marks.map(|mark| (Picture::of_pictogram(mark.picture()), 16, 16)))
+        letters.chain(marks.map(|mark| (Picture::of_pictogram(mark), 16, 16)))
     }
 
     #[test]
@@ -94,9 +99,18 @@ mod tests {
     fn a_diagonal_has_no_steps_of_whole_squares() {
         // A dot, and one to the lower right of it.
         static DIAGONAL: [u8; 2] = [0x80, 0x40];
-        let picture = Picture::of_cell(&DIAGONAL);
+        let picture = Picture { rows: &DIAGONAL, row_bytes: 1, is_round: true };
         let row = |y| (0..4).map(|x| picture.pixel(x, y, 2)).collect::<std::vec::Vec<_>>();
         assert_eq!(row(1), [true, true, true, false], "filled between the two");
         assert_eq!(row(2), [false, true, true, true]);
+    }
+
+    #[test]
+    fn in_the_small_font_every_dot_stays_whole() {
+        for c in '!'..='~' {
+            let picture = Picture::of_cell(Face::Small, c).unwrap();
+            let kept = |x: u32, y: u32| !picture.dot(x as i32 / 2, y as i32 / 2) || picture.pixel(x, y, 2);
+            assert!((0..16).all(|x| (0..16).all(|y| kept(x, y))), "{c}");
+        }
     }
 }
