@@ -11,6 +11,7 @@
 
 mod asked;
 mod budget;
+mod condition;
 mod probe;
 
 use std::{
@@ -26,7 +27,7 @@ use gatepost_link::{
     session::{Ends, SessionHash},
 };
 
-pub use self::asked::Asked;
+pub use self::{asked::Asked, condition::Condition};
 #[cfg(test)]
 use self::budget::{MAX_FAULTS, MINUTE};
 use self::{budget::Budget, probe::Probe};
@@ -60,6 +61,8 @@ pub struct Session {
     unshown: Vec<RequestId>,
     /// How the hub is, as it was told last in this session, and when.
     told: Option<(Instant, Report)>,
+    /// What it was told last in this session of how the hub is beside its figures.
+    condition: Option<Condition>,
     /// Something was said since whose loss nothing would show.
     unproven: bool,
     probe: Option<Probe>,
@@ -82,6 +85,7 @@ impl Session {
             offered: HashMap::new(),
             unshown: Vec::new(),
             told: None,
+            condition: None,
             unproven: false,
             probe: None,
             consumed: None,
@@ -208,7 +212,7 @@ impl Session {
     fn forget(&mut self) {
         self.offered.clear();
         self.unshown.clear();
-        self.told = None;
+        (self.told, self.condition) = (None, None);
         self.probe = None;
         self.notice = Notice::default();
     }
@@ -315,6 +319,15 @@ impl Session {
         self.told = Some((now, report));
         self.push(&Down::Status(report));
         self.unproven = false;
+    }
+
+    /// Tells the companion how the hub is beside its figures, unless it knows. [`Session::status`] comes after it.
+    pub fn condition(&mut self, condition: &Condition) {
+        if self.sealed.is_open() && self.condition.as_ref() != Some(condition) {
+            self.condition = Some(condition.clone());
+            self.push(&condition.frame());
+            self.unproven = true;
+        }
     }
 
     /// The same again: any answer will do.

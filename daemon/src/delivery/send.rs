@@ -104,7 +104,7 @@ impl Pipeline {
         if left.is_empty() {
             self.0.outbox.record(seq, move |tx| confirm(tx, seq)).await?;
         }
-        self.0.outbox.arrived();
+        self.0.outbox.arrived(&message.channel);
         tracing::info!(message = message.id, to = %message.target(), parts = parts.len(), "sent");
         Ok(())
     }

@@ -180,7 +180,7 @@ async fn desktop(
         host: config.broker.listen.ip().to_string(),
         port: config.broker.listen.port(),
         store,
-        geometry: Geometry::LARGE,
+        geometry: Geometry::TEXT,
         app,
         display,
     })

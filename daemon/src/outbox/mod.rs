@@ -59,7 +59,7 @@ use crate::{
         receipt::{PartReceipt, Receipt},
         state::{PartState, State},
     },
-    store::{Store, StoreError},
+    store::{Store, StoreError, now_ms},
 };
 use bounds::Bounds;
 use pauses::Pauses;
@@ -84,21 +84,25 @@ pub struct Outbox {
 }
 
 /// Figures for a person's eyes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Totals {
     /// Messages on their way.
     pub queued: u16,
+    /// Accounts whose platform has asked for a pause.
+    pub paused: u16,
     /// Messages that have arrived since the hub started.
     pub arrivals: Arrivals,
 }
 
 /// Messages that have arrived since the hub started.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Arrivals {
     /// How many.
     pub count: u32,
     /// When the last did.
     pub last: Option<Instant>,
+    /// The channel on which it did.
+    pub channel: Option<String>,
 }
 
 /// Which messages to list.
@@ -291,19 +295,22 @@ impl Outbox {
 
     /// What is under way, and what has arrived.
     pub async fn totals(&self) -> Result<Totals, StoreError> {
-        let queued: i64 = self
-            .store
-            .read(|db| Ok::<_, StoreError>(db.query_row(queries::QUEUED, [], |row| row.get(0))?))
-            .await?;
-        let arrivals = *self.arrivals.lock().expect("counting does not panic");
-        Ok(Totals { queued: u16::try_from(queued).unwrap_or(u16::MAX), arrivals })
+        let counts = self.store.read(|db| {
+            let queued: i64 = db.query_row(queries::QUEUED, [], |row| row.get(0))?;
+            let paused: i64 = db.query_row(queries::PAUSED, [now_ms()], |row| row.get(0))?;
+            Ok::<_, StoreError>([queued, paused].map(|count| u16::try_from(count).unwrap_or(u16::MAX)))
+        });
+        let [queued, paused] = counts.await?;
+        let arrivals = self.arrivals.lock().expect("counting does not panic").clone();
+        Ok(Totals { queued, paused, arrivals })
     }
 
-    /// Counts a message that arrived.
-    pub fn arrived(&self) {
+    /// Counts a message that arrived on this channel.
+    pub fn arrived(&self, channel: &str) {
         let mut arrivals = self.arrivals.lock().expect("counting does not panic");
         arrivals.count = arrivals.count.saturating_add(1);
         arrivals.last = Some(Instant::now());
+        channel.clone_into(arrivals.channel.get_or_insert_default());
     }
 
     /// A message's parts, in order.

@@ -55,6 +55,9 @@ pub(super) const QUEUED: &str = concat!(
     live!(),
     " AND state IN ('accepted', 'ready', 'sending')"
 );
+/// Accounts whose platform takes nothing for a while; a conversation's own pause is none of its account's.
+pub(super) const PAUSED: &str =
+    "SELECT count(*) FROM (SELECT DISTINCT channel, account FROM pauses WHERE address = '' AND until > ?)";
 pub(crate) const DEPTHS: &str = concat!(
     "SELECT channel, state, count(*) FROM messages WHERE ",
     live!(),

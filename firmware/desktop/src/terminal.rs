@@ -73,10 +73,10 @@ pub fn geometry() -> io::Result<Geometry> {
     let (columns, rows) = terminal::size()?;
     // A terminal that does not report its size is assumed to be large enough.
     if columns == 0 || rows == 0 {
-        return Ok(Geometry::LARGE);
+        return Ok(Geometry::TEXT);
     }
     largest(columns, rows).ok_or_else(|| {
-        let least = Geometry::new(0, 0);
+        let least = Geometry::text(0, 0);
         let (columns, rows) = (least.columns() + FRAME_CELLS.0, least.rows() + FRAME_CELLS.1);
         let why = format!("the window is too small: it needs {columns} columns and {rows} rows");
         io::Error::new(io::ErrorKind::Unsupported, why)
@@ -86,7 +86,7 @@ pub fn geometry() -> io::Result<Geometry> {
 fn largest(columns: u16, rows: u16) -> Option<Geometry> {
     let cells =
         |all: u16, around: usize| u8::try_from(usize::from(all).saturating_sub(around)).unwrap_or(u8::MAX);
-    let geometry = Geometry::new(cells(columns, FRAME_CELLS.0), cells(rows, FRAME_CELLS.1));
+    let geometry = Geometry::text(cells(columns, FRAME_CELLS.0), cells(rows, FRAME_CELLS.1));
     let fits = |cells: usize, all: u16, around| cells + around <= usize::from(all);
     let both = fits(geometry.columns(), columns, FRAME_CELLS.0) && fits(geometry.rows(), rows, FRAME_CELLS.1);
     both.then_some(geometry)
@@ -302,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_frame_fits_the_screen_and_names_the_keys() {
-        for geometry in [Geometry::SMALL, Geometry::LARGE] {
+        for geometry in [Geometry::SMALL, Geometry::LARGE, Geometry::TEXT] {
             let mut screen = Screen::new(geometry, View::Idle);
             screen.set_header("Größe", "online");
             let text = plain(&screen);
@@ -314,10 +314,10 @@ mod tests {
 
     #[test]
     fn a_screen_is_as_large_as_its_window_lets_it_and_one_too_small_has_none() {
-        assert_eq!(largest(200, 100), Some(Geometry::LARGE));
-        assert_eq!(largest(42, 18), Some(Geometry::LARGE));
-        assert_eq!(largest(41, 17), Some(Geometry::new(39, 14)));
-        assert_eq!(largest(23, 11), Some(Geometry::SMALL));
+        assert_eq!(largest(200, 100), Some(Geometry::TEXT));
+        assert_eq!(largest(42, 18), Some(Geometry::TEXT));
+        assert_eq!(largest(41, 17), Some(Geometry::text(39, 14)));
+        assert_eq!(largest(23, 11), Some(Geometry::text(21, 8)));
         for (columns, rows) in [(21, 100), (100, 7), (1, 1)] {
             assert_eq!(largest(columns, rows), None, "{columns} x {rows}");
         }

@@ -240,7 +240,7 @@ impl TestHub {
             host: Ipv4Addr::LOCALHOST.to_string(),
             port,
             store,
-            geometry: Geometry::LARGE,
+            geometry: Geometry::TEXT,
             app: self.app,
             display: self.display,
         })?)

@@ -12,6 +12,7 @@ use super::{Companion, Serving};
 use crate::{
     approval::{Approvals, Waiting},
     clock,
+    companion::session::Condition,
     message::state::State,
     outbox::Totals,
     store::{StoreError, now_ms},
@@ -26,12 +27,14 @@ impl Serving {
         match self.facts().await {
             Ok((waiting, over, totals)) => {
                 let (now, now_ms) = (Instant::now(), now_ms());
-                let report = self.report(waiting.len(), totals);
+                let report = self.report(waiting.len(), &totals);
+                let condition = self.condition(totals);
                 for companion in self.companions.values_mut() {
                     let requests = asked_of(companion.device.key, &waiting);
                     companion.session.update(now, now_ms, &requests, |request| {
                         over.get(&request).copied().unwrap_or(Withdrawal::DecidedElsewhere)
                     });
+                    companion.session.condition(&condition);
                     companion.session.status(now, report);
                 }
             }
@@ -40,7 +43,7 @@ impl Serving {
     }
 
     /// What an idle companion shows. The time of day not while it waits to be set.
-    fn report(&self, held: usize, totals: Totals) -> Report {
+    fn report(&self, held: usize, totals: &Totals) -> Report {
         let age = totals.arrivals.last.map(|last| last.elapsed().as_secs());
         let clock_s = self.outbox.store().unsettled_since().is_none().then(clock::local_s);
         Report {
@@ -49,6 +52,15 @@ impl Serving {
             sent: totals.arrivals.count,
             last_s: age.map(|seconds| u32::try_from(seconds).unwrap_or(u32::MAX)),
             clock_s,
+        }
+    }
+
+    /// What an idle companion shows beside that.
+    fn condition(&self, totals: Totals) -> Condition {
+        Condition {
+            takes_messages: self.outbox.store().space().look().accepts(),
+            paused: totals.paused,
+            last_channel: totals.arrivals.channel,
         }
     }
 

@@ -108,6 +108,26 @@ fn how_the_hub_is_is_told_in_a_session_only() {
 }
 
 #[test]
+fn the_hubs_condition_is_told_once_a_session_and_when_it_changes_before_what_proves_it() {
+    let mut table = Table::open();
+    let report = Report { held: 0, queued: 0, sent: 0, last_s: None, clock_s: None };
+    let mut condition = Condition { takes_messages: true, paused: 0, last_channel: None };
+    let mut tell = |table: &mut Table, condition: &Condition| {
+        table.session.condition(condition);
+        table.session.status(table.now, report);
+        table.frames()
+    };
+    assert_eq!(tell(&mut table, &condition), ["Health", "Status"]);
+    assert_eq!(tell(&mut table, &condition), [""; 0]);
+    condition.last_channel = Some("matrix".into());
+    assert_eq!(tell(&mut table, &condition), ["Health", "Status"], "no figure of the report has changed");
+    table.session.close();
+    assert_eq!(tell(&mut table, &condition), [""; 0]);
+    table.begin().unwrap();
+    assert_eq!(tell(&mut table, &condition), ["Health", "Status"]);
+}
+
+#[test]
 fn no_more_is_offered_than_a_companion_keeps() {
     let mut table = Table::open();
     let all: Vec<Waiting> = (1..=12).map(waiting).collect();

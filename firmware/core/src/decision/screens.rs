@@ -34,6 +34,9 @@ use crate::{
 /// The most pages that have a mark each in the header.
 const MAX_MARKS: u16 = 8;
 
+/// With more rows than this between header and footer, there are free ones around the clock.
+const ROOMY_ROWS: usize = 9;
+
 /// Everything of the application that its screen shows.
 pub(super) struct Snapshot<'a> {
     pub(super) geometry: Geometry,
@@ -137,16 +140,13 @@ impl Snapshot<'_> {
         let large = geometry.is_large();
         let mut screen = Screen::new(geometry, View::Idle);
         screen.set_header("gatepost", &self.link_or_update());
-        if large {
-            screen.push(Row::default());
-        }
+        let roomy = geometry.body_rows() > ROOMY_ROWS;
+        (0..usize::from(roomy)).for_each(|_| screen.push(Row::default()));
         screen.push(match status.clock(now) {
             Some(clock) => Row::big(geometry, &clock, if large { 5 } else { 2 }, None),
             None => Row::big(geometry, "gatepost", if large { 3 } else { 2 }, Some(Pictogram::GATE)),
         });
-        if large {
-            screen.push(Row::default());
-        }
+        (0..usize::from(roomy)).for_each(|_| screen.push(Row::default()));
         if let Some(health) = self.health {
             let mark = if health.is_well() { Pictogram::YES } else { Pictogram::ALERT };
             screen.push(self.figure(&health.words(), mark));
@@ -164,10 +164,11 @@ impl Snapshot<'_> {
         write!(queued, "{} on the way", status.report.queued)
             .and_then(|()| write!(sent, "{} sent", status.report.sent))
             .expect("a few words fit a line");
-        let (left, right) = match (large, status.report.queued) {
-            (true, _) => (queued.as_str(), sent.as_str()),
-            (false, 0) => (sent.as_str(), ""),
-            (false, _) => (queued.as_str(), ""),
+        let both = queued.len() + 1 + sent.len() <= geometry.columns();
+        let (left, right) = match status.report.queued {
+            _ if both => (queued.as_str(), sent.as_str()),
+            0 => (sent.as_str(), ""),
+            _ => (queued.as_str(), ""),
         };
         screen.footer = Row::ends(geometry, left, right, Style::Quiet);
         screen
@@ -197,7 +198,10 @@ impl Snapshot<'_> {
         let all = Size::all(self.geometry);
         // Below a clock there is no room for the largest.
         let sizes = all.strip_prefix(&[Size::Three]).unwrap_or(all);
-        Row::fact(sizes, self.geometry, label, words, Some(pictogram)).unwrap_or_else(|| Row::plain(words))
+        Row::fact(sizes, self.geometry, label, words, Some(pictogram)).unwrap_or_else(|| {
+            let text = label.chars().chain(words.chars()).take(self.geometry.columns()).collect();
+            Row { text, style: Style::Plain }
+        })
     }
 
     /// Whether to install new firmware. Without a session too: a hub that is away does not change what was verified.

@@ -90,7 +90,11 @@ pub enum Size {
 impl Size {
     /// The sizes that a screen has room for, the largest first.
     pub fn all(geometry: Geometry) -> &'static [Self] {
-        if geometry.is_large() { &[Self::Three, Self::Two] } else { &[Self::Two, Self::TwoNarrow] }
+        match (geometry.is_text(), geometry.is_large()) {
+            (true, _) => &[],
+            (false, true) => &[Self::Three, Self::Two],
+            (false, false) => &[Self::Two, Self::TwoNarrow],
+        }
     }
 
     /// How many rows of cells it takes.
@@ -137,7 +141,7 @@ impl Row {
     pub fn big(geometry: Geometry, text: &str, scale: u8, pictogram: Option<Pictogram>) -> Self {
         let cells = text.chars().count().max(1);
         let fits = u8::try_from(geometry.columns() / cells).unwrap_or(u8::MAX);
-        let scale = scale.min(fits).max(1);
+        let scale = if geometry.is_text() { 1 } else { scale.min(fits).max(1) };
         let beside = |_: &Pictogram| {
             cells * usize::from(scale) + pictogram_cells(geometry, scale) <= geometry.columns()
         };

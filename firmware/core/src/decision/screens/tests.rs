@@ -15,7 +15,7 @@ use crate::{
 #[test]
 fn golden_text_of_every_screen() {
     let mut actual: Vec<(String, Vec<u8>)> = Vec::new();
-    for geometry in [Geometry::SMALL, Geometry::LARGE] {
+    for geometry in [Geometry::SMALL, Geometry::LARGE, Geometry::TEXT] {
         let name = std::format!("screens-{}x{}", geometry.columns(), geometry.rows());
         let screens: Vec<String> = scenes::all(geometry)
             .iter()
