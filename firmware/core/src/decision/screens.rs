@@ -176,13 +176,19 @@ impl Snapshot<'_> {
 
     /// When a message was last delivered, behind the picture of its channel, whose name is drawn only where there are no pictures.
     fn last_delivery(&self, status: Status, now: Millis) -> Row {
+        let mut words = Line::new();
         let age = status.last_delivery(now);
+        let written = match (status.report.last_s, self.geometry.is_large()) {
+            (Some(_), true) => write!(words, "sent {age}"),
+            _ => words.write_str(&age),
+        };
+        written.expect("a word and an age fit a line");
         let Some(channel) = self.health.and_then(|health| health.last_channel) else {
-            return self.fact("last ", &age, Pictogram::UP);
+            return self.fact("last ", &words, Pictogram::UP);
         };
         let mut label = Line::new();
         write!(label, "{} ", channel.channel()).expect("a channel's name fits a line");
-        self.fact(&label, &age, channel)
+        self.fact(&label, &words, channel)
     }
 
     /// How the hub is, or what waits: on a small screen a row of text.

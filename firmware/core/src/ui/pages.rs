@@ -152,7 +152,7 @@ impl Layout {
             self.field("to: ", target.address, Script::Machine);
             match target.known_as {
                 Some(name) => self.field("known here as: ", name, Script::Human),
-                None => self.label(format_args!("not in address book")),
+                None => self.own(format_args!("not in address book"), Style::Plain),
             }
             if let Some(thread) = target.thread {
                 self.field("thread: ", thread, Script::Machine);
