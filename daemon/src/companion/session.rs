@@ -27,9 +27,9 @@ use gatepost_link::{
     session::{Ends, SessionHash},
 };
 
-pub use self::{asked::Asked, condition::Condition};
 #[cfg(test)]
 use self::budget::{MAX_FAULTS, MINUTE};
+pub use self::{asked::Asked, condition::Condition};
 use self::{budget::Budget, probe::Probe};
 use super::{
     outdated::Notice,
