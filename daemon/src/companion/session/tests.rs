@@ -112,7 +112,7 @@ fn the_hubs_condition_is_told_once_a_session_and_when_it_changes_before_what_pro
     let mut table = Table::open();
     let report = Report { held: 0, queued: 0, sent: 0, last_s: None, clock_s: None };
     let mut condition = Condition { takes_messages: true, paused: 0, last_channel: None };
-    let mut tell = |table: &mut Table, condition: &Condition| {
+    let tell = |table: &mut Table, condition: &Condition| {
         table.session.condition(condition);
         table.session.status(table.now, report);
         table.frames()
