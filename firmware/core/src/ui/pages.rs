@@ -80,7 +80,8 @@ impl Layout {
         let sizes = Size::all(self.geometry);
         self.fact(sizes, "agent: ", document.agent, Script::Human, Some(Pictogram::AGENT));
         // The first page of a small screen has room for three large facts alone.
-        let is_first = self.geometry.is_large() || !document.also.is_empty();
+        let is_small = !self.geometry.is_large() && !self.geometry.is_text();
+        let is_first = !is_small || !document.also.is_empty();
         let wants = |layout: &mut Self| layout.field("wants to: ", document.action, Script::Machine);
         if is_first {
             wants(self);
