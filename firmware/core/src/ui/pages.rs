@@ -125,11 +125,11 @@ impl Layout {
         let sizes = if is_long { sizes.strip_prefix(&[Size::Three]).unwrap_or(sizes) } else { sizes };
         let pictogram = Pictogram::of_channel(target.channel);
         self.fact(sizes, "channel: ", target.channel, Script::Machine, Some(pictogram));
+        self.field("account: ", target.account, Script::Machine);
         match target.known_as {
             Some(_) => self.field("in address book: ", target.address, Script::Machine),
             None => self.note(format_args!("not in address book")),
         }
-        self.field("account: ", target.account, Script::Machine);
         if let Some(thread) = target.thread {
             self.field("thread: ", thread, Script::Machine);
         }
@@ -142,6 +142,7 @@ impl Layout {
         write!(all, "{of} targets").expect("a number and a word fit a line");
         self.fact(Size::all(self.geometry), "to: ", &all, Script::Machine, None);
         for (target, number) in document.targets().zip(1..) {
+            self.keep_together(2);
             self.note(format_args!("TARGET {number} of {of}"));
             self.field("channel: ", target.channel, Script::Machine);
             self.field("account: ", target.account, Script::Machine);

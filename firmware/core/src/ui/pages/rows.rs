@@ -109,10 +109,15 @@ impl Layout {
         self.row(Row { text: line, style });
     }
 
-    fn row(&mut self, row: Row) {
-        if self.used + row.height() > self.geometry.body_rows() {
+    /// Begins a new page unless this one has room for so many rows.
+    pub(super) fn keep_together(&mut self, rows: usize) {
+        if self.used + rows > self.geometry.body_rows() {
             self.page(self.title);
         }
+    }
+
+    fn row(&mut self, row: Row) {
+        self.keep_together(row.height());
         self.used += row.height();
         if self.sheet.count == self.wanted {
             self.sheet.rows.push(row).expect("a page has at most MAX_ROWS rows");
