@@ -1,6 +1,33 @@
-//! How the program is linked, and whose releases of companions' firmware it takes where the configuration does not say.
+//! How the program is linked, whose releases of companions' firmware it takes where the configuration does not say, and the page that it
+//! serves.
 
-use std::{env, fs, path::Path};
+use std::{env, fmt::Write as _, fs, path::Path};
+
+/// What is sent of a file of the page.
+#[path = "src/intake/http/page/served.rs"]
+mod served;
+
+/// What the page's type checker reads, and nobody else.
+const NOT_SERVED: &str = "types.js";
+
+/// The files of the page as they are sent, and a list of them: the name of each, and its bytes.
+fn embed_page() {
+    println!("cargo::rerun-if-changed=web");
+    println!("cargo::rerun-if-changed=src/intake/http/page/served.rs");
+    let into = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("web");
+    fs::create_dir_all(&into).expect("cargo's folder can be written");
+    let files = fs::read_dir("web").expect("the page is beside its hub").map(|file| file.expect("it can be listed").file_name());
+    let mut names: Vec<String> = files.map(|name| name.into_string().expect("names of the page are plain")).collect();
+    names.retain(|name| name != NOT_SERVED);
+    names.sort();
+    let mut list = String::from("&[\n");
+    for name in names {
+        let text = fs::read_to_string(Path::new("web").join(&name)).expect("a file of the page is text");
+        fs::write(into.join(&name), served::served(&name, &text)).expect("cargo's folder can be written");
+        writeln!(list, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/web/{name}\"))),").expect("a text takes text");
+    }
+    fs::write(into.with_extension("rs"), list + "]\n").expect("cargo's folder can be written");
+}
 
 /// The file of a root, as a hub finds it where `[updates] root` names none; or an empty one.
 fn embed_root() {
@@ -16,6 +43,7 @@ fn embed_root() {
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     embed_root();
+    embed_page();
     // A megabyte of relocations becomes ten kilobytes, on disk and, as the loader reads them all, in memory. Needs glibc 2.36,
     // which has it since 2022; a linker that does not know it for a processor says so and goes on.
     let of = |name| env::var(name).unwrap_or_default();

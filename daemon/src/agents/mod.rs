@@ -1,7 +1,10 @@
 //! Agents, bridges and operators: who speaks to the hub.
 //!
 //! A token is 256 random bits, shown once. The hub keeps its SHA-256: whoever reads the database cannot speak for
-//! anybody. (A slow hash would add nothing: there is no dictionary of 256-bit numbers.)
+//! anybody. (A slow hash would add nothing: there is no dictionary of 256-bit numbers.) An operator may speak through a browser as
+//! well: [`logins`].
+
+pub mod logins;
 
 use std::fmt;
 
@@ -151,13 +154,19 @@ pub async fn register(
         .await
 }
 
-/// Takes the token of `name` away, at once.
+/// Takes the token of `name` away, at once, and with it the logins that began by its right.
 pub async fn revoke(store: &Store, name: &str, by: &str) -> Result<(), AgentError> {
     let (name, by) = (name.to_owned(), by.to_owned());
-    store.write(move |tx| revoke_in(tx, &name, &by)).await
+    store
+        .write(move |tx| {
+            revoke_in(tx, &name, &by)?;
+            Ok(logins::end_revoked(tx, &name, &by)?)
+        })
+        .await
 }
 
-/// The same within a transaction.
+/// Takes the token away within a transaction, of a database that may be of an earlier program. Its logins stand no longer, for each is
+/// looked up together with its token.
 pub fn revoke_in(tx: &Transaction<'_>, name: &str, by: &str) -> Result<(), AgentError> {
     let revoked = tx.execute(
         "UPDATE tokens SET revoked_at = ? WHERE name = ? AND revoked_at IS NULL",

@@ -85,6 +85,10 @@ events! {
     HubRestored = "hub.restored",
     /// Something was refused that came in a companion's name.
     LinkRefused = "link.refused",
+    /// Somebody signed in to the page.
+    LoginBegan = "login.began",
+    /// A login to the page is over.
+    LoginEnded = "login.ended",
     /// Hooks are through with a message.
     MessageHooked = "message.hooked",
     /// Somebody added a release of firmware for companions.
@@ -176,7 +180,7 @@ mod tests {
     use super::*;
 
     /// What stands in databases out there.
-    const STORED: [(Event, &str); 53] = [
+    const STORED: [(Event, &str); 55] = [
         (Event::Message(State::Accepted), "message.accepted"),
         (Event::Message(State::Held), "message.held"),
         (Event::Message(State::Ready), "message.ready"),
@@ -207,6 +211,8 @@ mod tests {
         (Event::HookFailed, "hook.failed"),
         (Event::HubRestored, "hub.restored"),
         (Event::LinkRefused, "link.refused"),
+        (Event::LoginBegan, "login.began"),
+        (Event::LoginEnded, "login.ended"),
         (Event::MessageHooked, "message.hooked"),
         (Event::OtaAdded, "ota.added"),
         (Event::OtaConfirmed, "ota.confirmed"),

@@ -162,6 +162,15 @@ pub enum Approver {
     Companion,
 }
 
+impl Approver {
+    /// The word in the configuration.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Companion => "companion",
+        }
+    }
+}
+
 /// `[contexts]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]

@@ -259,6 +259,7 @@ fn endpoint(
         hub_update,
         max_body: config.hub.max_body,
         hosts: config.hub.hosts.clone(),
+        approvers: config.approval.approvers.iter().map(|approver| approver.word()).collect(),
         load,
     })
 }

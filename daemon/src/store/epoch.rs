@@ -40,6 +40,15 @@ pub(super) fn own(db: &Connection) -> Result<i64, StoreError> {
     Ok(db.query_row("SELECT epoch FROM hub", [], |row| row.get(0))?)
 }
 
+/// Logins to the page end with the life that they belong to: of one that was ended since the copy was made, the copy does not know it.
+fn end_logins(db: &Connection) -> Result<(), StoreError> {
+    // Tests open databases of earlier programs, which have none.
+    if db.table_exists(None, "logins")? {
+        db.execute("DELETE FROM logins", [])?;
+    }
+    Ok(())
+}
+
 /// Begins a new life: compares both numbers, remembers in the database if it is an old copy, and raises them.
 pub(super) fn begin(db: &Connection, directory: &Path) -> Result<(), StoreError> {
     let mut recorded = recorded(directory)?;
@@ -64,6 +73,9 @@ pub(super) fn begin(db: &Connection, directory: &Path) -> Result<(), StoreError>
         }
         Err(error) => return Err(error.into()),
     };
+    if old {
+        end_logins(db)?;
+    }
     match record(directory, next) {
         Err(error) if recorded.is_some() => tracing::warn!(%error, "cannot record the database's epoch"),
         recorded => recorded?,

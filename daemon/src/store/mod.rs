@@ -329,4 +329,4 @@ fn connect(
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -720,6 +720,20 @@ CREATE TABLE update_roots (
     file BLOB NOT NULL,
     at INTEGER NOT NULL
 ) STRICT;
+","
+-- Where an operator is signed in to the page. Only the hash of the cookie is kept. A login has the right of its token, and none once that
+-- is revoked; one that was not seen for a month is none.
+CREATE TABLE logins (
+    hash BLOB PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    token BLOB NOT NULL REFERENCES tokens (hash) ON DELETE CASCADE,
+    way TEXT NOT NULL,
+    browser TEXT NOT NULL,
+    came_from TEXT NOT NULL,
+    began_at INTEGER NOT NULL,
+    seen_at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+CREATE INDEX logins_token ON logins (token);
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].

@@ -47,9 +47,9 @@ struct Agents {
 
 /// It is done.
 #[derive(Debug, Serialize, ToSchema)]
-struct Done {
+pub(super) struct Done {
     /// Always true.
-    ok: bool,
+    pub(super) ok: bool,
 }
 
 const OPERATOR: &[Role] = &[Role::Operator];

@@ -1,22 +1,32 @@
 //! Who is calling, and the one way in which every handler refuses.
+//!
+//! A caller is recognised by a token, or in a browser by the cookie of a login ([`credential`](super::credential)), which has the right of
+//! an operator's token. Handlers see the same [`Caller`] either way; those that ask by what it was recognised find its [`Right`] in
+//! the request.
 
 use std::{borrow::Cow, future::Future, time::Duration};
 
 use axum::{
     body::Body,
     extract::{MatchedPath, Path, Request, rejection::PathRejection},
-    http::{HeaderMap, StatusCode, header},
+    http::{HeaderMap, Method, StatusCode},
     response::Response,
 };
 use serde::de::DeserializeOwned;
 
 use super::{
-    Endpoint, problem,
+    Endpoint,
+    credential::{self, Credential},
+    door::came_from,
+    problem,
     query::{self, clip},
     server::{self, OverBudget, Unread},
 };
 use crate::{
-    agents::{self, Caller, Role},
+    agents::{
+        self, Caller, Role,
+        logins::{self, Login, TokenHash},
+    },
     client::AS_OPERATOR,
     intake::message_service,
     message::refusal::{Code, Refusal},
@@ -29,6 +39,40 @@ const BODY_TIMEOUT: Duration = Duration::from_secs(20);
 /// Who may hand messages in and ask for them.
 pub(super) const SENDERS: &[Role] = &[Role::Agent, Role::Operator];
 
+/// By what a caller was recognised.
+#[derive(Debug, Clone)]
+pub(super) struct Right {
+    /// The token, or that by whose right the login began.
+    pub token: TokenHash,
+    /// The login, where it was one.
+    pub login: Option<Login>,
+}
+
+/// A caller, and by what it was recognised.
+pub(super) struct Recognised {
+    pub caller: Caller,
+    pub right: Right,
+}
+
+impl Recognised {
+    /// On whose account requests, bytes and streams are counted: a login has its own, so that open pages do not keep the operator's
+    /// programs out.
+    pub(super) fn account(&self) -> String {
+        account(&self.caller, &self.right)
+    }
+}
+
+/// See [`Recognised::account`].
+pub(super) fn account(caller: &Caller, right: &Right) -> String {
+    match &right.login {
+        Some(login) => format!("login:{}", login.id),
+        None => caller.to_string(),
+    }
+}
+
+/// Who was let in; or who was refused, if they were recognised, and why.
+pub(super) type LetIn = Result<Recognised, (Option<Caller>, Refusal)>;
+
 impl Endpoint {
     /// Recognises the caller, checks its role, and only then runs `work`, which may read the body. Refusals become
     /// problems and lines in the audit.
@@ -37,7 +81,7 @@ impl Endpoint {
         F: Future<Output = Result<Response, Refusal>>,
         W: FnOnce(Caller, Request) -> F,
     {
-        let let_in = self.let_in(request.headers(), roles).await;
+        let let_in = self.let_in(request.method(), request.headers(), roles).await;
         self.served(let_in, request, work).await
     }
 
@@ -47,16 +91,11 @@ impl Endpoint {
         F: Future<Output = Result<Response, Refusal>>,
         W: FnOnce(Caller, Request) -> F,
     {
-        let let_in = self.let_in_to_tools(request.headers()).await;
+        let let_in = self.let_in_to_tools(request.method(), request.headers()).await;
         self.served(let_in, request, work).await
     }
 
-    async fn served<F, W>(
-        &self,
-        let_in: Result<Caller, (Option<Caller>, Refusal)>,
-        request: Request,
-        work: W,
-    ) -> Response
+    async fn served<F, W>(&self, let_in: LetIn, mut request: Request, work: W) -> Response
     where
         F: Future<Output = Result<Response, Refusal>>,
         W: FnOnce(Caller, Request) -> F,
@@ -64,7 +103,11 @@ impl Endpoint {
         let (method, path) = (request.method().clone(), request.extensions().get::<MatchedPath>().cloned());
         let (caller, result) = match let_in {
             Err((caller, refusal)) => (caller, Err(refusal)),
-            Ok(caller) => {
+            Ok(Recognised { caller, right }) => {
+                if let Some(login) = &right.login {
+                    self.is_used(login, &came_from(&request).to_string()).await;
+                }
+                request.extensions_mut().insert(right);
                 let result = match query::check(&request) {
                     Ok(()) => work(caller.clone(), request).await,
                     Err(refusal) => Err(refusal),
@@ -83,32 +126,41 @@ impl Endpoint {
     }
 
     /// Recognises the caller, and checks its role; the refusal of one that was recognised names it.
-    pub(super) async fn let_in(
-        &self,
-        headers: &HeaderMap,
-        roles: &[Role],
-    ) -> Result<Caller, (Option<Caller>, Refusal)> {
-        let caller = self.caller(headers).await.map_err(|refusal| (None, refusal))?;
-        match roles.contains(&caller.role) {
-            true => Ok(caller),
+    pub(super) async fn let_in(&self, method: &Method, headers: &HeaderMap, roles: &[Role]) -> LetIn {
+        let known = self.recognise(headers).await.map_err(|refusal| (None, refusal))?;
+        if known.right.login.is_some()
+            && let Err(refusal) = credential::is_own(method, headers, &self.0.hosts)
+        {
+            return Err((Some(known.caller), refusal));
+        }
+        match roles.contains(&known.caller.role) {
+            true => Ok(known),
             false => {
-                let refusal = wrong_role(&caller, roles);
-                Err((Some(caller), refusal))
+                let refusal = wrong_role(&known.caller, roles);
+                Err((Some(known.caller), refusal))
             }
         }
     }
 
     /// Recognises who calls tools: an agent, or an operator who says that it is on purpose. Programs that pick up the
-    /// operator's token where it lies, beside the hub's configuration, would otherwise send as the operator.
-    pub(super) async fn let_in_to_tools(
-        &self,
-        headers: &HeaderMap,
-    ) -> Result<Caller, (Option<Caller>, Refusal)> {
-        let caller = self.let_in(headers, SENDERS).await?;
-        let on_purpose = headers.get(AS_OPERATOR).is_some_and(|value| value == "true");
-        match caller.role == Role::Operator && !on_purpose {
-            true => Err((Some(caller), operators_token())),
-            false => Ok(caller),
+    /// operator's token where it lies, beside the hub's configuration, would otherwise send as the operator. Whoever does it in the page
+    /// does it on purpose.
+    pub(super) async fn let_in_to_tools(&self, method: &Method, headers: &HeaderMap) -> LetIn {
+        let known = self.let_in(method, headers, SENDERS).await?;
+        let on_purpose =
+            known.right.login.is_some() || headers.get(AS_OPERATOR).is_some_and(|value| value == "true");
+        match known.caller.role == Role::Operator && !on_purpose {
+            true => Err((Some(known.caller), operators_token())),
+            false => Ok(known),
+        }
+    }
+
+    /// Writes down that a login is used, if that was some time ago.
+    pub(super) async fn is_used(&self, login: &Login, from: &str) {
+        if login.is_stale()
+            && let Err(error) = logins::seen(&self.0.store, &login.id, from).await
+        {
+            tracing::warn!(%error, "cannot write down that a login is used");
         }
     }
 
@@ -136,8 +188,8 @@ impl Endpoint {
         refusal: &Refusal,
         status: StatusCode,
     ) -> Response {
-        let caller = self.caller(headers).await.ok();
-        self.0.refused.note(caller.as_ref(), endpoint, refusal).await;
+        let known = self.recognise(headers).await.ok();
+        self.0.refused.note(known.as_ref().map(|known| &known.caller), endpoint, refusal).await;
         problem::with_status(refusal, status)
     }
 
@@ -169,23 +221,33 @@ impl Endpoint {
         Err(refusal)
     }
 
-    /// Whose token this is.
-    pub(super) async fn caller(&self, headers: &HeaderMap) -> Result<Caller, Refusal> {
-        let token = headers
-            .get(header::AUTHORIZATION)
-            .and_then(|value| value.to_str().ok())
-            .and_then(|value| value.split_once(' '))
-            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
-            .map(|(_, token)| token.trim())
-            .filter(|token| !token.is_empty())
-            .ok_or_else(|| {
-                let hint = "send \"Authorization: Bearer TOKEN\"; the operator makes one with: gatepost agent add NAME";
-                Refusal::new(Code::Unauthorized, "the call has no token", hint)
-            })?;
-        agents::recognise(&self.0.store, token).await.map_err(message_service::broken)?.ok_or_else(|| {
-            let hint = "the operator makes a new one with: gatepost agent add NAME";
-            Refusal::new(Code::Unauthorized, "the token is not known, or was revoked", hint)
-        })
+    /// Whose token this is, or whose login.
+    pub(super) async fn recognise(&self, headers: &HeaderMap) -> Result<Recognised, Refusal> {
+        let unauthorized =
+            |error: &str, hint: &str| Refusal::new(Code::Unauthorized, error.to_owned(), hint.to_owned());
+        match Credential::of(headers)? {
+            Some(Credential::Token(token)) => {
+                let caller = agents::recognise(&self.0.store, &token).await.map_err(message_service::broken)?;
+                let caller = caller.ok_or_else(|| {
+                    let hint = "the operator makes a new one with: gatepost agent add NAME";
+                    unauthorized("the token is not known, or was revoked", hint)
+                })?;
+                Ok(Recognised { caller, right: Right { token: agents::hash(&token), login: None } })
+            }
+            Some(Credential::Cookie(secret)) => {
+                let login = logins::find(&self.0.store, &secret).map_err(message_service::broken)?;
+                let login = login.ok_or_else(|| {
+                    unauthorized("the login is over", "sign in again by a link from: gatepost open")
+                })?;
+                let right = Right { token: login.token, login: Some(login.clone()) };
+                Ok(Recognised { caller: login.caller, right })
+            }
+            None => {
+                let hint = "send \"Authorization: Bearer TOKEN\"; the operator makes one with: gatepost agent add NAME, and opens the \
+                            page with: gatepost open";
+                Err(unauthorized("the call has no token", hint))
+            }
+        }
     }
 }
 

@@ -11,7 +11,13 @@ use futures_util::stream;
 use serde::Deserialize;
 use utoipa::IntoParams;
 
-use super::{Endpoint, problem::Refused, query};
+use super::{
+    Endpoint,
+    caller::{self, Right},
+    door::came_from,
+    problem::Refused,
+    query,
+};
 use crate::{
     agents::Role,
     events::{Event, Watch, Watcher},
@@ -34,11 +40,14 @@ pub(super) struct Since {
 struct Streaming {
     endpoint: Endpoint,
     headers: HeaderMap,
+    /// Where it goes.
+    to: String,
     watch: Watch,
     pending: VecDeque<sse::Event>,
 }
 
-/// Every change as server-sent events, without end: an agent's own, or all for the operator. `turn.waiting` says that a
+/// Every change as server-sent events, without end: an agent's own, or all for the operator. A token may have 8 streams open, and so may
+/// each login. `turn.waiting` says that a
 /// turn of the agent's can be taken from `due_at` on: `GET /v1/turns`. `configuration.reloaded` comes to all:
 /// what an agent may do, and its tools, may be different from then on.
 #[utoipa::path(
@@ -57,12 +66,12 @@ pub(super) async fn stream(State(endpoint): State<Endpoint>, request: Request) -
                 Role::Operator => Watcher::Operator,
                 _ => Watcher::Agent(caller.agent().to_owned()),
             };
-            let watch = endpoint
-                .0
-                .events
-                .watch(&caller.to_string(), watcher, after)
-                .await
-                .map_err(message_service::broken)?;
+            let account = match request.extensions().get::<Right>() {
+                Some(right) => caller::account(&caller, right),
+                None => caller.to_string(),
+            };
+            let watch = endpoint.0.events.watch(&account, watcher, after).await;
+            let watch = watch.map_err(message_service::broken)?;
             let watch = watch.map_err(|error| {
                 let hint = "close one of them; one stream tells everything";
                 Refusal::new(Code::RateLimited, error.to_string(), hint).because("streams")
@@ -72,7 +81,8 @@ pub(super) async fn stream(State(endpoint): State<Endpoint>, request: Request) -
                 .id(watch.read_to().to_string())
                 .comment("from here on");
             let (endpoint, headers) = (endpoint.clone(), request.headers().clone());
-            let streaming = Streaming { endpoint, headers, watch, pending: VecDeque::from([hello]) };
+            let to = came_from(&request).to_string();
+            let streaming = Streaming { endpoint, headers, to, watch, pending: VecDeque::from([hello]) };
             let events = stream::unfold(streaming, |mut streaming| async move {
                 Some((Ok::<_, Infallible>(streaming.next().await?), streaming))
             });
@@ -89,8 +99,11 @@ impl Streaming {
                 tracing::error!(%error, "an event stream ends: the database failed");
             });
             let page = page.ok().flatten()?;
-            // A token that was revoked meanwhile hears nothing more.
-            self.endpoint.caller(&self.headers).await.ok()?;
+            // A token that was revoked meanwhile hears nothing more, nor a login that ended. An open page is one that is used.
+            let known = self.endpoint.recognise(&self.headers).await.ok()?;
+            if let Some(login) = &known.right.login {
+                self.endpoint.is_used(login, &self.to).await;
+            }
             self.pending.extend(page.events.into_iter().map(written));
             if self.pending.is_empty() {
                 let read_to = page.read_to.to_string();

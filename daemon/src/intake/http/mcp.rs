@@ -26,6 +26,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use self::sessions::Sessions;
 use super::{
     Endpoint,
+    caller::{Recognised, Right},
     problem::{self, Problem, Refused},
     query,
 };
@@ -62,13 +63,11 @@ pub(super) struct Spoken {
     sessions: Arc<Sessions>,
 }
 
-/// Only these names of the hub are answered to in `Host`, and nothing that a browser sends: a page that points its own name
-/// at this machine gets nothing.
-pub(super) fn spoken(endpoint: &Endpoint, hosts: &[String]) -> Spoken {
+/// Nothing that a browser sends is answered. That it comes under a name of the hub's is checked [at the door](super::door) already.
+pub(super) fn spoken(endpoint: &Endpoint) -> Spoken {
     let here = Here(endpoint.clone());
-    let names = ["localhost", "127.0.0.1", "[::1]"].map(str::to_owned);
     let config = StreamableHttpServerConfig::default()
-        .with_allowed_hosts(names.into_iter().chain(hosts.iter().cloned()))
+        .disable_allowed_hosts()
         .enforce_origin_validation()
         .with_max_request_body_bytes(endpoint.0.max_body);
     let sessions = Arc::<LocalSessionManager>::default();
@@ -155,8 +154,9 @@ async fn speak(
     request: Request,
 ) -> Response {
     let unread = query::check(&request);
-    let refused = match endpoint.let_in_to_tools(request.headers()).await {
-        Ok(caller) => match unread {
+    let refused = match endpoint.let_in_to_tools(request.method(), request.headers()).await {
+        Ok(Recognised { caller, right: Right { login: Some(_), .. } }) => (Some(caller), by_login()),
+        Ok(Recognised { caller, .. }) => match unread {
             Ok(()) if request.method() == Method::POST => match posted::read(&endpoint, request).await {
                 Ok(request) => return served(&spoken, caller, request).await,
                 Err((refusal, answer)) => {
@@ -172,6 +172,12 @@ async fn speak(
     let (caller, refusal) = refused;
     endpoint.0.refused.note(caller.as_ref(), "/mcp", &refusal).await;
     problem::response(&refusal)
+}
+
+/// That a browser's login does not speak the protocol.
+fn by_login() -> Refusal {
+    let hint = "make a token for the agent with: gatepost agent add NAME";
+    Refusal::new(Code::Forbidden, "a login is for the hub's page, and this is for agents", hint).because("login")
 }
 
 /// Hands a request that was let in to the library.
@@ -204,7 +210,7 @@ async fn as_problem(response: Response) -> Response {
     };
     let (code, hint) = match head.status {
         StatusCode::NOT_FOUND => (Code::NotFound, "begin a new session with initialize"),
-        StatusCode::FORBIDDEN => (Code::Forbidden, "[hub] hosts has the names that the hub answers to"),
+        StatusCode::FORBIDDEN => (Code::Forbidden, "programs send no Origin; a page in a browser cannot speak the protocol"),
         _ => (
             Code::InputInvalid,
             "send what the streamable HTTP transport of the Model Context Protocol asks for",

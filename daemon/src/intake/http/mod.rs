@@ -1,4 +1,4 @@
-//! The HTTP interface: bearer tokens, JSON, RFC 9457 problems.
+//! The HTTP interface: bearer tokens, JSON, RFC 9457 problems; and the operator's [page].
 //!
 //! A handler is a route and its description in one (see [`document`]): what there is to call stands in `/openapi.json`, and
 //! for people in the README.
@@ -6,18 +6,24 @@
 mod agents;
 mod caller;
 mod companions;
+mod credential;
 mod document;
+mod door;
 mod events;
 mod files;
 mod heartbeats;
+mod host;
 mod inbound;
 mod inbox;
 mod local;
+mod logins;
 mod mcp;
 mod messages;
 mod metrics;
 mod operate;
+mod page;
 mod pairing;
+mod passkeys;
 mod people;
 mod platform;
 mod problem;
@@ -39,15 +45,17 @@ use axum::{
     Extension, Router,
     extract::{Request, State},
     http::{HeaderMap, StatusCode},
+    middleware,
     response::{IntoResponse as _, Response},
 };
 use tokio::sync::Semaphore;
 use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
 pub use self::messages::MOST_LISTED;
-use self::problem::Refused;
+use self::{host::Hosts, problem::Refused};
 use super::refused;
 use crate::{
+    agents::logins::{attempts::Attempts, codes::Codes},
     companion::register::Companions,
     connections::load::Load,
     events::Events,
@@ -83,6 +91,8 @@ pub struct Behind {
     pub max_body: usize,
     /// The names by which the hub is reached, beside those of this machine itself.
     pub hosts: Vec<String>,
+    /// Who may decide, as the configuration has it.
+    pub approvers: Vec<&'static str>,
     /// How many connections there are, and what is turned away.
     pub load: Load,
 }
@@ -99,7 +109,12 @@ struct Shared {
     hub_update: Asking,
     refused: refused::Refused,
     max_body: usize,
-    hosts: Vec<String>,
+    hosts: Hosts,
+    approvers: Vec<&'static str>,
+    /// Links that sign in to the page.
+    codes: Codes,
+    /// Attempts to sign in that failed.
+    attempts: Attempts,
     load: Load,
     /// Notifications of platforms that are being read.
     notifications: Semaphore,
@@ -120,6 +135,7 @@ impl Endpoint {
             hub_update,
             max_body,
             hosts,
+            approvers,
             load,
         } = behind;
         let store = current.pipeline().outbox().store().clone();
@@ -135,7 +151,10 @@ impl Endpoint {
             hub_update,
             refused,
             max_body,
-            hosts,
+            hosts: Hosts::new(&hosts),
+            approvers,
+            codes: Codes::default(),
+            attempts: Attempts::default(),
             load,
             notifications: Semaphore::new(platform::AT_ONCE),
             releases: Semaphore::new(updates::ADDED_AT_ONCE),
@@ -154,11 +173,14 @@ impl Endpoint {
 
     /// The routes.
     pub fn routes(self) -> Router {
-        let spoken = mcp::spoken(&self, &self.0.hosts);
+        let spoken = mcp::spoken(&self);
+        let door = middleware::from_fn_with_state(self.clone(), door::pass);
         routed()
             .layer(Extension(spoken))
+            .merge(page::routes())
             .fallback(nowhere)
             .method_not_allowed_fallback(no_method)
+            .layer(door)
             .with_state(self)
     }
 }
@@ -206,6 +228,12 @@ const TABLE: &[(&str, Make)] = &[
     ("agents", || routes!(agents::list, agents::add)),
     ("agents", || routes!(agents::revoke)),
     ("agents", || routes!(whoami::show)),
+    ("logins", || routes!(logins::begin, logins::show, logins::end)),
+    ("logins", || routes!(logins::code)),
+    ("logins", || routes!(logins::list)),
+    ("logins", || routes!(logins::end_one)),
+    ("logins", || routes!(passkeys::list)),
+    ("logins", || routes!(passkeys::challenge)),
     ("companions", || routes!(companions::list)),
     ("companions", || routes!(companions::revoke)),
     ("companions", || routes!(companions::rename)),

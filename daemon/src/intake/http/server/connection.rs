@@ -42,7 +42,7 @@ use super::{
 };
 use crate::{
     connections::pending::Ticket,
-    intake::http::problem,
+    intake::http::{door::Peer, problem},
     message::refusal::{Code, Refusal},
 };
 
@@ -176,8 +176,8 @@ impl Standing {
     ) -> Response<Answer<Handling>> {
         self.unread.store(!request.body().is_end_stream(), Ordering::Relaxed);
         self.is_asked(true);
-        let caller =
-            self.shared.endpoint.caller(request.headers()).await.ok().map(|caller| caller.to_string());
+        let known = self.shared.endpoint.recognise(request.headers()).await;
+        let caller = known.ok().map(|known| known.account());
         if caller.is_none() {
             self.is_asked(false);
         }
@@ -202,7 +202,8 @@ impl Standing {
         let streamed = OWN_BOUNDS.contains(&request.uri().path());
         let counted = (!streamed).then(|| Arc::clone(&account));
         let rest = Rest::default();
-        let request = request.map(|body| Body::new(Counted::new(body, counted, rest.clone())));
+        let mut request = request.map(|body| Body::new(Counted::new(body, counted, rest.clone())));
+        request.extensions_mut().insert(Peer(self.peer));
         let Ok(mut response) = routes.call(request).await;
         // Many clients send `{}` to calls without a body. For callers without a token no more is read than must be.
         let short = if handling.seat.is_some() { MAX_BUFFER_BYTES as u64 } else { 0 };
