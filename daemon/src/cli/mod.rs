@@ -16,6 +16,7 @@ mod init;
 mod local;
 mod markdown;
 mod mcp;
+mod open;
 mod options;
 mod ota;
 mod output;
@@ -77,6 +78,17 @@ enum Command {
     Channels(channels::Arguments),
     /// Run the hub.
     Run,
+    /// Sign in to the hub's page in a browser: prints a link that is good once, for two minutes.
+    ///
+    /// The page is at http://localhost:8787 on the hub's machine, where the link leads, and behind a proxy with TLS under a name of
+    /// [hub] hosts. From another machine run `ssh -L 8787:localhost:8787 HUB` there first, and open the link as it is.
+    ///
+    /// In a terminal with a display a browser is started with the link, unless over SSH, for root, or with --print. Other users of this
+    /// machine can see the link in the list of processes then, until it is used: where there are such, take --print.
+    ///
+    /// The login has the rights of the operator's token with which this command calls the hub, and ends when that is revoked, after 30
+    /// days without use, or in the page: Settings lists where you are signed in.
+    Open(open::Arguments),
     /// Ask the running hub whether it takes messages: exit status 0 if it does, 1 if it says no, 4 if none answers.
     Health(health::Arguments),
     /// Have the running hub read its configuration again: agents, address book, limits, accounts.
@@ -310,6 +322,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Check(arguments) => check::run(&place.config, &arguments).await,
         Command::Channels(arguments) => channels::run(arguments),
         Command::Run => run::run(&place.config).await,
+        Command::Open(arguments) => open::run(&place, &arguments).await,
         Command::Reload(arguments) => reload::run(&place, &arguments).await,
         Command::Agent(command) => agent::run(&place, command).await,
         Command::Send(arguments) => send::run(&place, arguments).await,
