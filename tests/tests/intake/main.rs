@@ -1,4 +1,4 @@
-//! The interfaces that calls come by: HTTP, its description and clients, MCP, the reply path, files, dry runs.
+//! The interfaces that calls come by: HTTP, its description and clients, MCP, the reply path, files, dry runs; the page, and logins to it.
 
 mod bad_input;
 mod dry_run;
@@ -6,8 +6,10 @@ mod events;
 mod files;
 mod generated_clients;
 mod heartbeat;
+mod logins;
 mod mcp;
 mod openapi;
+mod page;
 mod programs;
 mod reply;
 mod session;

@@ -458,7 +458,7 @@ async fn no_page_in_a_browser_and_nobody_without_a_token_gets_in() -> Result<()>
     ensure!(knock(&fixture.anybody(None)?, &[])? == 401, "without a token");
     ensure!(knock(&fixture.anybody(Some("gp_00"))?, &[])? == 401, "with a token of nobody's");
     ensure!(knock(&fixture.bridge("porch").await?, &[])? == 403, "with a bridge's");
-    ensure!(knock(&agent, &[("host", "evil.example")])? == 403, "under another name");
+    ensure!(knock(&agent, &[("host", "evil.example")])? == 421, "under another name");
     ensure!(knock(&agent, &[("origin", "https://evil.example")])? == 403, "from a page");
     fixture.stop().await;
     Ok(())
