@@ -36,6 +36,31 @@ export async function launch() {
   };
 }
 
+/** A window at the hub of `origin`, and what its pages do wrong. `expected` knows the lines in the console that are none. */
+export async function watched(browser, origin, { width = 1360, height = 900, scheme = "light", expected = () => false } = {}) {
+  const context = await browser.newContext({
+    viewport: { width, height },
+    colorScheme: scheme,
+    timezoneId: "UTC",
+    locale: "en-GB",
+    hasTouch: width < 500
+  });
+  const faults = [];
+  context.on("page", (page) => {
+    page.on("console", (line) => {
+      if (!expected(line)) faults.push(`the console says: ${line.text()} (${line.location().url})`);
+    });
+    page.on("pageerror", (error) => faults.push(`it throws: ${error.stack ?? error.message}`));
+    page.on("request", (request) => {
+      if (!request.url().startsWith(origin + "/")) faults.push(`it asks ${request.url()}`);
+    });
+  });
+  await context.addInitScript(() =>
+    document.addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`))
+  );
+  return { context, faults };
+}
+
 /** Opens a hub, and a page that is signed in to it. What it did wrong stands in `faults`. */
 export async function visit(
   browser,
@@ -51,28 +76,8 @@ export async function visit(
   } = {}
 ) {
   const hub = await new Hub(options).listen();
-  const context = await browser.newContext({
-    viewport: { width, height },
-    colorScheme: scheme,
-    timezoneId: "UTC",
-    locale: "en-GB",
-    hasTouch: width < 500
-  });
-  const faults = [];
-  const watch = (page) => {
-    page.on("console", (line) => {
-      if (!expects.some((known) => known.test(line.text()))) faults.push(`the console says: ${line.text()}`);
-    });
-    page.on("pageerror", (error) => faults.push(`it throws: ${error.stack ?? error.message}`));
-    page.on("request", (request) => {
-      if (!request.url().startsWith(hub.origin + "/")) faults.push(`it asks ${request.url()}`);
-    });
-    return page;
-  };
-  context.on("page", watch);
-  await context.addInitScript(() =>
-    document.addEventListener("securitypolicyviolation", (event) => console.error(`policy: ${event.violatedDirective} ${event.blockedURI}`))
-  );
+  const expected = (line) => expects.some((known) => known.test(line.text()));
+  const { context, faults } = await watched(browser, hub.origin, { width, height, scheme, expected });
   if (before) await context.addInitScript(before);
   const page = await context.newPage();
   if (options.frozen) await page.clock.setFixedTime(NOON);

@@ -1,19 +1,26 @@
 // The page's tests: `node tests/web/run.mjs [--update-pictures] [FILTER]`. They wait more than they compute, so several
 // run at once; what measures time (its name says "alone") runs after them, by itself. Ends with what failed, and a status to match.
+//
+// `node tests/web/run.mjs --real PROGRAM [FILTER]` runs those in `real` instead: the same page, served by the hub itself.
 
 import { readdirSync } from "node:fs";
 import { launch } from "./browser.mjs";
 
-const [update, filter] = [process.argv.includes("--update-pictures"), process.argv.slice(2).find((word) => !word.startsWith("--"))];
-process.env.UPDATE_PICTURES = update ? "1" : "";
+const words = process.argv.slice(2),
+  real = words.indexOf("--real"),
+  [program] = real < 0 ? [] : words.splice(real, 2).slice(1),
+  filter = words.find((word) => !word.startsWith("--")),
+  folder = real < 0 ? "flows/" : "real/";
+process.env.UPDATE_PICTURES = words.includes("--update-pictures") ? "1" : "";
+process.env.GATEPOST = program ?? "";
 const AT_ONCE = 4,
   TOO_LONG = 90_000;
 
 const tests = [];
-for (const file of readdirSync(new URL("flows/", import.meta.url))
+for (const file of readdirSync(new URL(folder, import.meta.url))
   .filter((name) => name.endsWith(".mjs"))
   .sort()) {
-  const { default: flows } = await import(`./flows/${file}`);
+  const { default: flows } = await import(`./${folder}${file}`);
   for (const [name, run] of Object.entries(flows)) tests.push({ name: `${file.replace(".mjs", "")}: ${name}`, run });
 }
 const chosen = tests.filter(({ name }) => !filter || name.includes(filter));

@@ -36,8 +36,9 @@ pub const HUB: &[Key] = &[
     example(
         "hosts",
         "[\"hub.example.org\"]",
-        "Names by which agents reach /mcp, besides this machine's own. Other names are refused, so that no web page can reach \
-         the hub through a name of its own.",
+        "Names by which the hub is reached, besides localhost and addresses: a proxy's, or its name in your network; with a port \
+         behind it, at that port alone. Other names are refused, so that no web page can reach the hub through a name of its own. \
+         Over TLS the hub's page is shown under these.",
     ),
     key(
         "ttl",

@@ -1,12 +1,10 @@
 // Every screen, as it is seen: no word in the console, no request elsewhere, nothing that axe finds in either scheme, and the kept
 // pictures at 390 and 1360.
 
-import { createRequire } from "node:module";
-import { readFileSync } from "node:fs";
+import { axe } from "../axe.mjs";
 import { expect, settled, visit } from "../browser.mjs";
 import { compare } from "../pictures.mjs";
 
-const AXE = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const SCREENS = [
   "waiting",
   "messages",
@@ -22,21 +20,6 @@ const SCREENS = [
   "settings",
   "more"
 ];
-
-/** A content security policy that forbids scripts of others forbids axe's too; the browser's own door lets it in. */
-async function axe(page, where, rules = '["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]') {
-  const session = await page.context().newCDPSession(page);
-  await session.send("Runtime.evaluate", { expression: AXE });
-  const { result, exceptionDetails } = await session.send("Runtime.evaluate", {
-    expression: `axe.run(document, { runOnly: ${rules}, resultTypes: ["violations"] }).then(({ violations }) => JSON.stringify(violations.flatMap(({ id, nodes }) => nodes.map((node) => id + ": " + node.html.slice(0, 160) + " " + node.failureSummary.split("\\n").slice(1, 3).join(" ")))))`,
-    awaitPromise: true,
-    returnByValue: true
-  });
-  await session.detach();
-  if (exceptionDetails) throw new Error(exceptionDetails.exception?.description ?? exceptionDetails.text);
-  const found = JSON.parse(result.value);
-  expect(!found.length, `${where}: axe finds\n${found.join("\n")}`);
-}
 
 /** Nothing is wider than the window. */
 async function fits(page, where) {
