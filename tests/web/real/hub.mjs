@@ -110,7 +110,7 @@ export default {
   "the operator's token signs in, and a wrong one says so": async (browser) => {
     const { hub, page, faults, close } = await visit(browser);
     await page.goto(hub.origin);
-    await sees(page, "Sign in");
+    await page.waitForSelector("main.door");
     await axe(page, "the door");
     const token = page.getByLabel("The operator’s token");
     await token.fill("gp_0");
@@ -160,7 +160,7 @@ export default {
     expect((await status()) === 401, "it goes on");
 
     await page.getByRole("button", { name: "Sign out" }).click();
-    await sees(page, "Sign in");
+    await page.waitForSelector("main.door");
     expect((await context.cookies()).length === 0, "the cookie stays");
     await close();
     expect(!faults.length, faults.join("\n"));
