@@ -16,15 +16,19 @@ fn embed_page() {
     println!("cargo::rerun-if-changed=src/intake/http/page/served.rs");
     let into = Path::new(&env::var("OUT_DIR").expect("cargo sets it")).join("web");
     fs::create_dir_all(&into).expect("cargo's folder can be written");
-    let files = fs::read_dir("web").expect("the page is beside its hub").map(|file| file.expect("it can be listed").file_name());
-    let mut names: Vec<String> = files.map(|name| name.into_string().expect("names of the page are plain")).collect();
+    let files = fs::read_dir("web")
+        .expect("the page is beside its hub")
+        .map(|file| file.expect("it can be listed").file_name());
+    let mut names: Vec<String> =
+        files.map(|name| name.into_string().expect("names of the page are plain")).collect();
     names.retain(|name| name != NOT_SERVED);
     names.sort();
     let mut list = String::from("&[\n");
     for name in names {
         let text = fs::read_to_string(Path::new("web").join(&name)).expect("a file of the page is text");
         fs::write(into.join(&name), served::served(&name, &text)).expect("cargo's folder can be written");
-        writeln!(list, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/web/{name}\"))),").expect("a text takes text");
+        writeln!(list, "    ({name:?}, include_bytes!(concat!(env!(\"OUT_DIR\"), \"/web/{name}\"))),")
+            .expect("a text takes text");
     }
     fs::write(into.with_extension("rs"), list + "]\n").expect("cargo's folder can be written");
 }

@@ -101,7 +101,9 @@ fn tunnel(port: u16, to: &str) -> String {
 /// Whether there is somebody who would see a browser, and whose it may be: nobody browses as root.
 fn may_start_a_browser() -> bool {
     let has_display = cfg!(target_os = "macos")
-        || ["DISPLAY", "WAYLAND_DISPLAY"].iter().any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()));
+        || ["DISPLAY", "WAYLAND_DISPLAY"]
+            .iter()
+            .any(|name| env::var_os(name).is_some_and(|value| !value.is_empty()));
     has_display
         && std::io::stdout().is_terminal()
         && env::var_os("SSH_CONNECTION").is_none()
@@ -110,8 +112,12 @@ fn may_start_a_browser() -> bool {
 
 fn start_browser(link: &str) {
     let program = if cfg!(target_os = "macos") { "open" } else { "xdg-open" };
-    let started =
-        Command::new(program).arg(link).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    let started = Command::new(program)
+        .arg(link)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
     if started.is_err() {
         print_note!("no browser could be started: open the link yourself");
     }

@@ -157,7 +157,9 @@ async fn the_operators_token_signs_in_and_nobody_elses() -> Result<()> {
     refused(&page.sign_in(&json!({"token": agent.token()}))?, 401, "token")?;
     refused(&page.sign_in(&json!({"token": ""}))?, 401, "token")?;
     refused(&agent.post("/v1/login/code", &json!({}))?, 403, "role")?;
-    for wrong in [json!({}), json!({"code": 5}), json!({"code": "a", "token": "b"}), json!("code"), json!(null)] {
+    for wrong in
+        [json!({}), json!({"code": 5}), json!({"code": "a", "token": "b"}), json!("code"), json!(null)]
+    {
         ensure!(page.sign_in(&wrong)?.status == 400, "{wrong}");
     }
     page.sign_in(&json!({"token": format!(" {}\n", operator.token())}))?.taken()?;
@@ -194,10 +196,18 @@ async fn no_other_page_acts_by_a_login() -> Result<()> {
     let port_beside = "http://127.0.0.1:1";
     for origin in ["http://evil.example", "https://evil.example", "null", port_beside] {
         refused(&page.call("POST", "/v1/agents", &[("origin", origin)], &agent)?, 403, "origin")?;
-        refused(&page.call("DELETE", "/v1/agents/operator", &[("origin", origin)], &json!({}))?, 403, "origin")?;
+        refused(
+            &page.call("DELETE", "/v1/agents/operator", &[("origin", origin)], &json!({}))?,
+            403,
+            "origin",
+        )?;
         // Nor does it sign somebody in, as whom they do not know.
         let login = json!({"token": operator.token()});
-        refused(&Page::at(fixture.anybody(None)?).call("POST", "/v1/login", &[("origin", origin)], &login)?, 403, "origin")?;
+        refused(
+            &Page::at(fixture.anybody(None)?).call("POST", "/v1/login", &[("origin", origin)], &login)?,
+            403,
+            "origin",
+        )?;
     }
     let cookie = ("cookie", page.cookie.as_str());
     refused(&page.hub.raw("POST", "/v1/agents", &[cookie], agent.to_string().as_bytes())?, 403, "origin")?;
@@ -227,7 +237,10 @@ async fn logins_are_listed_and_each_can_be_ended() -> Result<()> {
     let logins = listed["logins"].as_array().context("logins")?;
     let own: Vec<_> = logins.iter().filter(|one| one["this_one"] == true).collect();
     ensure!(logins.len() == 2 && own.len() == 1 && own[0]["browser"] == "Firefox on Linux", "{listed}");
-    ensure!(own[0]["from"] == "127.0.0.1" && text(own[0], "expires_at") > text(own[0], "seen_at"), "{listed}");
+    ensure!(
+        own[0]["from"] == "127.0.0.1" && text(own[0], "expires_at") > text(own[0], "seen_at"),
+        "{listed}"
+    );
     ensure!(!listed.to_string().contains(page.cookie.split('=').nth(1).context("a cookie")?), "{listed}");
     let others = logins.iter().find(|one| one["this_one"] == false).context("the other")?;
     let path = format!("/v1/logins/{}", text(others, "login"));
@@ -281,7 +294,9 @@ async fn a_login_goes_with_its_token_and_with_a_month_of_rest() -> Result<()> {
     page.get("/v1/login")?.taken()?;
     fixture.write(age, text(&id, "login")).await?;
     page.get("/v1/login")?.taken()?;
-    fixture.write("UPDATE logins SET seen_at = seen_at - 2592000000 WHERE id = ?", text(&id, "login")).await?;
+    fixture
+        .write("UPDATE logins SET seen_at = seen_at - 2592000000 WHERE id = ?", text(&id, "login"))
+        .await?;
     refused(&page.get("/v1/login")?, 401, "")?;
     fixture.stop().await;
     Ok(())
@@ -293,7 +308,11 @@ async fn after_ten_failures_nobody_signs_in_from_there_for_a_while() -> Result<(
     let operator = fixture.operator()?;
     let (mut page, code) = (Page::at(fixture.anybody(None)?), code(&operator)?);
     for attempt in 0..10 {
-        let wrong = if attempt % 2 == 0 { json!({"code": "AAAAAAAAAAAAAAAAAAAAAA"}) } else { json!({"token": "gp_0"}) };
+        let wrong = if attempt % 2 == 0 {
+            json!({"code": "AAAAAAAAAAAAAAAAAAAAAA"})
+        } else {
+            json!({"token": "gp_0"})
+        };
         refused(&page.sign_in(&wrong)?, 401, "")?;
     }
     let late = page.sign_in(&json!({"code": code}))?;
@@ -335,7 +354,11 @@ fn neither_a_link_nor_a_cookie_is_in_the_log_the_audit_or_the_database() -> Resu
     page.sign_in(&json!({"code": code}))?.taken()?;
     page.get("/v1/agents")?.taken()?;
     refused(&page.sign_in(&json!({"code": code}))?, 401, "code")?;
-    refused(&page.call("POST", "/v1/agents", &[("origin", "http://evil.example")], &json!({}))?, 403, "origin")?;
+    refused(
+        &page.call("POST", "/v1/agents", &[("origin", "http://evil.example")], &json!({}))?,
+        403,
+        "origin",
+    )?;
     page.call("DELETE", "/v1/login", &[], &json!({}))?.taken()?;
     hub.terminate()?;
     let (log, audit) = (hub.log()?, hub.cli(&["audit", "show", "--json"])?.well()?);
@@ -348,7 +371,10 @@ fn neither_a_link_nor_a_cookie_is_in_the_log_the_audit_or_the_database() -> Resu
             let line = text.lines().find(|line| line.contains(secret));
             ensure!(line.is_none(), "{what} is in the {place}: {line:?}");
         }
-        ensure!(!database.windows(secret.len()).any(|bytes| bytes == secret.as_bytes()), "{what} is in the database");
+        ensure!(
+            !database.windows(secret.len()).any(|bytes| bytes == secret.as_bytes()),
+            "{what} is in the database"
+        );
     }
     Ok(())
 }

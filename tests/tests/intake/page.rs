@@ -31,7 +31,9 @@ async fn the_page_comes_with_what_a_browser_may_do_with_it_and_is_sent_once() ->
     }
     let tag = header(&page, "etag");
     ensure!(tag.len() > 16, "{tag}");
-    for (given, status) in [(tag.to_owned(), 304), (format!("\"x\", W/{tag}"), 304), ("\"x\"".to_owned(), 200)] {
+    for (given, status) in
+        [(tag.to_owned(), 304), (format!("\"x\", W/{tag}"), 304), ("\"x\"".to_owned(), 200)]
+    {
         let again = nobody.raw("GET", "/", &[("if-none-match", &given)], &[])?;
         ensure!(again.status == status && header(&again, "etag") == tag, "{given}: {again:?}");
     }
@@ -47,7 +49,8 @@ async fn the_page_comes_with_what_a_browser_may_do_with_it_and_is_sent_once() ->
         ensure!(header(&file, "content-security-policy") == policy, "{path}");
         ensure!(!file.body.to_string().contains("/**"), "{path} has its comments");
     }
-    for path in ["/web/types.js", "/web/index.html", "/web/", "/web/..%2Fapp.js", "/web/%ff", "/web/x/app.js"] {
+    for path in ["/web/types.js", "/web/index.html", "/web/", "/web/..%2Fapp.js", "/web/%ff", "/web/x/app.js"]
+    {
         let file = nobody.get(path)?;
         ensure!(file.status == 404 && text(&file.body, "code") == "not_found", "{path}: {file:?}");
     }
@@ -108,7 +111,9 @@ async fn no_call_is_answered_under_a_name_that_is_not_the_hubs() -> Result<()> {
         }
     }
     ensure!(fixture.audit("call.refused")?.len() >= calls.len(), "it stands in the audit");
-    for host in ["hub.example.org", "HUB.example.org:443", "hub.lan:8787", "localhost", "[::1]:8787", "192.0.2.7"] {
+    for host in
+        ["hub.example.org", "HUB.example.org:443", "hub.lan:8787", "localhost", "[::1]:8787", "192.0.2.7"]
+    {
         let answer = operator.raw("GET", "/v1/agents", &[("host", host)], &[])?;
         ensure!(answer.status == 200, "{host}: {answer:?}");
     }

@@ -199,7 +199,10 @@ pub async fn seen(store: &Store, id: &str, from: &str) -> Result<(), StoreError>
     let (id, from) = (id.to_owned(), from.to_owned());
     store
         .write(move |tx| {
-            tx.execute("UPDATE logins SET seen_at = ?, came_from = ? WHERE id = ?", params![now_ms(), from, id])?;
+            tx.execute(
+                "UPDATE logins SET seen_at = ?, came_from = ? WHERE id = ?",
+                params![now_ms(), from, id],
+            )?;
             Ok(())
         })
         .await

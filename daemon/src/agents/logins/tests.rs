@@ -15,8 +15,7 @@ async fn operator() -> (tempfile::TempDir, Store, TokenHash) {
 
 /// What the audit says of logins: event, actor, and why.
 async fn told(store: &Store) -> Vec<(String, String, String)> {
-    const SQL: &str =
-        "SELECT event, actor, coalesce(detail ->> '$.why', '') FROM audit WHERE event LIKE 'login.%' ORDER BY seq";
+    const SQL: &str = "SELECT event, actor, coalesce(detail ->> '$.why', '') FROM audit WHERE event LIKE 'login.%' ORDER BY seq";
     store
         .read(|db| {
             let mut rows = db.prepare(SQL)?;

@@ -227,7 +227,8 @@ impl Endpoint {
             |error: &str, hint: &str| Refusal::new(Code::Unauthorized, error.to_owned(), hint.to_owned());
         match Credential::of(headers)? {
             Some(Credential::Token(token)) => {
-                let caller = agents::recognise(&self.0.store, &token).await.map_err(message_service::broken)?;
+                let caller =
+                    agents::recognise(&self.0.store, &token).await.map_err(message_service::broken)?;
                 let caller = caller.ok_or_else(|| {
                     let hint = "the operator makes a new one with: gatepost agent add NAME";
                     unauthorized("the token is not known, or was revoked", hint)

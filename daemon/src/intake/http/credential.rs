@@ -3,6 +3,8 @@
 //!
 //! A browser sends the cookie with whatever asks for it, so a call by cookie must come from the hub's own page as well: [`is_own`].
 
+use std::fmt;
+
 use axum::http::{HeaderMap, HeaderValue, Method, header};
 
 use super::host::{Authority, Hosts, SEC_FETCH_SITE};
@@ -23,12 +25,22 @@ const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
 /// What a request shows.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(PartialEq, Eq)]
 pub(super) enum Credential {
     /// A token.
     Token(String),
     /// The secret of a login.
     Cookie(String),
+}
+
+/// Says which it is, and nothing of it.
+impl fmt::Debug for Credential {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Token(_) => "Token(***)",
+            Self::Cookie(_) => "Cookie(***)",
+        })
+    }
 }
 
 impl Credential {
@@ -164,12 +176,21 @@ mod tests {
     fn a_call_has_a_token_or_a_cookie_and_never_both() {
         let host = ("host", "localhost:8787");
         let of = |pairs: &[(&'static str, &str)]| Credential::of(&headers(pairs));
-        assert_eq!(of(&[host, ("authorization", "Bearer gp_1")]).unwrap(), Some(Credential::Token("gp_1".into())));
+        assert_eq!(
+            of(&[host, ("authorization", "Bearer gp_1")]).unwrap(),
+            Some(Credential::Token("gp_1".into()))
+        );
         let cookie = ("cookie", "theme=dark; gatepost-8787=ab; gatepost-9=cd");
         assert_eq!(of(&[host, cookie]).unwrap(), Some(Credential::Cookie("ab".into())));
-        assert_eq!(of(&[host, ("authorization", "Bearer x"), cookie]).unwrap_err().reason, Some("credentials"));
+        assert_eq!(
+            of(&[host, ("authorization", "Bearer x"), cookie]).unwrap_err().reason,
+            Some("credentials")
+        );
         // What a proxy asks for is none of ours.
-        assert_eq!(of(&[host, ("authorization", "Basic eA=="), cookie]).unwrap(), Some(Credential::Cookie("ab".into())));
+        assert_eq!(
+            of(&[host, ("authorization", "Basic eA=="), cookie]).unwrap(),
+            Some(Credential::Cookie("ab".into()))
+        );
         for none in ["", "gatepost-9=cd", "xgatepost-8787=ab", "gatepost-8787=", "gatepost-8787"] {
             assert_eq!(of(&[host, ("cookie", none)]).unwrap(), None, "{none}");
         }
@@ -223,12 +244,16 @@ mod tests {
         let origin = ("origin", "http://localhost:8787");
         assert!(own(&[local, json, long]).is_err(), "no Origin");
         assert!(own(&[local, origin]).is_ok(), "without a body");
-        for kind in ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data", "application/jsonp"] {
+        for kind in
+            ["application/x-www-form-urlencoded", "text/plain", "multipart/form-data", "application/jsonp"]
+        {
             assert!(own(&[local, origin, long, ("content-type", kind)]).is_err(), "{kind}");
         }
         assert!(own(&[local, origin, ("transfer-encoding", "chunked")]).is_err());
         // Sent by a page at another port of this machine, which counts as the same site.
-        for (site, taken) in [("same-origin", true), ("none", true), ("same-site", false), ("cross-site", false)] {
+        for (site, taken) in
+            [("same-origin", true), ("none", true), ("same-site", false), ("cross-site", false)]
+        {
             let read = is_own(&Method::GET, &headers(&[local, (SEC_FETCH_SITE, site)]), &hosts);
             assert_eq!(read.is_ok(), taken, "{site}");
         }

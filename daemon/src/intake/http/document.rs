@@ -182,7 +182,8 @@ mod tests {
             }
             // A platform has no token: its signature is what it may lack. Nor has whoever signs in, by something else.
             let guarded = operation["security"].is_null()
-                || (path.starts_with("/v1/platform/") || path == "/v1/login") && operation["requestBody"].is_object();
+                || (path.starts_with("/v1/platform/") || path == "/v1/login")
+                    && operation["requestBody"].is_object();
             assert_eq!(guarded, answers.contains_key("401"), "{path}");
             assert_eq!(operation["requestBody"].is_object(), answers.contains_key("413"), "{path}");
         }

@@ -88,12 +88,7 @@ impl Hosts {
     }
 
     /// Refuses a request that came under a name that is none of the hub's.
-    pub(super) fn check(
-        &self,
-        version: Version,
-        uri: &uri::Uri,
-        headers: &HeaderMap,
-    ) -> Result<(), Refusal> {
+    pub(super) fn check(&self, version: Version, uri: &uri::Uri, headers: &HeaderMap) -> Result<(), Refusal> {
         let mut given = headers.get_all(header::HOST).iter();
         let (first, more) = (given.next(), given.next());
         // A proxy is asked so; what stands there would count for the one in `Host` (RFC 9112, 3.2.2).
@@ -122,13 +117,12 @@ impl Hosts {
     /// Whether a browser that reaches the hub so may be given the page: on its own machine, or over TLS as far as can be seen.
     pub(super) fn are_safe(&self, headers: &HeaderMap) -> bool {
         let Some(authority) = Authority::of(headers) else { return false };
-        let last = |value: &str| value.rsplit(',').next().map(|word| word.trim().eq_ignore_ascii_case("https"));
+        let last =
+            |value: &str| value.rsplit(',').next().map(|word| word.trim().eq_ignore_ascii_case("https"));
         let proto = headers.get(FORWARDED_PROTO).and_then(|value| value.to_str().ok()).and_then(last);
         match authority.is_loopback() {
             true => true,
-            false => {
-                self.know(&authority) && proto.unwrap_or_else(|| headers.contains_key(SEC_FETCH_SITE))
-            }
+            false => self.know(&authority) && proto.unwrap_or_else(|| headers.contains_key(SEC_FETCH_SITE)),
         }
     }
 }
@@ -168,11 +162,25 @@ mod tests {
     #[test]
     fn names_that_can_be_nobody_elses_are_answered_and_others_are_misdirected() {
         for own in [
-            "localhost", "localhost:8787", "LOCALHOST.", "127.0.0.1:8787", "127.9.9.9", "[::1]:8787", "192.0.2.7:8787", "[2001:db8::1]",
+            "localhost",
+            "localhost:8787",
+            "LOCALHOST.",
+            "127.0.0.1:8787",
+            "127.9.9.9",
+            "[::1]:8787",
+            "192.0.2.7:8787",
+            "[2001:db8::1]",
         ] {
             check(&[], own).unwrap();
         }
-        for other in ["evil.example", "localhost.evil.example", "x.localhost", "127.0.0.1.evil.example", "evil.example:8787", "hub"] {
+        for other in [
+            "evil.example",
+            "localhost.evil.example",
+            "x.localhost",
+            "127.0.0.1.evil.example",
+            "evil.example:8787",
+            "hub",
+        ] {
             let refusal = check(&["hub.example.org", "hub:9"], other).unwrap_err();
             assert!(is_misdirected(&refusal) && refusal.hint.contains("[hub] hosts"), "{refusal}");
         }

@@ -108,7 +108,8 @@ pub(super) async fn begin(State(endpoint): State<Endpoint>, request: Request) ->
     let from = came_from(&request);
     if let Some(wait) = endpoint.0.attempts.must_wait(from) {
         let error = "ten attempts to sign in have failed within a minute";
-        let refusal = Refusal::new(Code::RateLimited, error, "wait a minute, and sign in again").because("attempts");
+        let refusal =
+            Refusal::new(Code::RateLimited, error, "wait a minute, and sign in again").because("attempts");
         endpoint.0.refused.note(None, "POST /v1/login", &refusal).await;
         let mut response = problem::response(&refusal);
         response.headers_mut().insert(header::RETRY_AFTER, HeaderValue::from(wait.as_secs() + 1));
@@ -138,10 +139,13 @@ async fn signed_in(endpoint: &Endpoint, from: String, request: Request) -> Resul
         }
         None => None,
     };
-    let (token, way, refused) = by_whose_right(endpoint, endpoint.json(request).await?).await?;
-    let user_agent = headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let (token, way, refused) =
+        by_whose_right(endpoint, endpoint.json(request).await.map_err(unquoted)?).await?;
+    let user_agent =
+        headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let client = Client { browser: logins::in_words(user_agent), from };
-    let begun = logins::begin(&endpoint.0.store, token, way, client).await.map_err(message_service::broken)?;
+    let begun =
+        logins::begin(&endpoint.0.store, token, way, client).await.map_err(message_service::broken)?;
     let (_, secret) = begun.ok_or(refused)?;
     if let Some(Login { id, caller, .. }) = before {
         let ended = logins::end(&endpoint.0.store, &id, End::SignedOut, &caller.to_string()).await;
@@ -150,6 +154,17 @@ async fn signed_in(endpoint: &Endpoint, from: String, request: Request) -> Resul
     let login = logins::find(&endpoint.0.store, &secret).map_err(message_service::broken)?;
     let here = here(endpoint, &login.ok_or_else(over)?).await?;
     Ok(with_cookie((StatusCode::CREATED, Json(here)).into_response(), scheme, &headers, Some(&secret)))
+}
+
+/// A parser's own words may repeat what it was given, which may be a token in the wrong place.
+fn unquoted(refusal: Refusal) -> Refusal {
+    match refusal.reason {
+        Some("wrong_shape") => {
+            let hint = "send {\"code\": \"…\"} or {\"token\": \"…\"}, and nothing else";
+            Refusal::input("this is nothing by which somebody signs in", hint).because("wrong_shape")
+        }
+        _ => refusal,
+    }
 }
 
 /// By whose right somebody signs in, and how it is refused if that does not stand.
@@ -161,16 +176,21 @@ async fn by_whose_right(
         Credential::Code(code) => {
             let hint = "make a new link with: gatepost open";
             let refusal =
-                Refusal::new(Code::Unauthorized, "this code was used, or is older than two minutes", hint).because("code");
+                Refusal::new(Code::Unauthorized, "this code was used, or is older than two minutes", hint)
+                    .because("code");
             let token = endpoint.0.codes.take(&code).ok_or_else(|| refusal.clone())?;
             Ok((token, Way::Code, refusal))
         }
         Credential::Token(token) => {
             let hint = "it stands in operator.token in the hub's data directory";
-            let refusal = Refusal::new(Code::Unauthorized, "this is no operator's token of this hub", hint).because("token");
-            let caller = agents::recognise(&endpoint.0.store, token.trim()).await.map_err(message_service::broken)?;
+            let refusal = Refusal::new(Code::Unauthorized, "this is no operator's token of this hub", hint)
+                .because("token");
+            let caller =
+                agents::recognise(&endpoint.0.store, token.trim()).await.map_err(message_service::broken)?;
             match caller {
-                Some(Caller { role: Role::Operator, .. }) => Ok((agents::hash(token.trim()), Way::Token, refusal)),
+                Some(Caller { role: Role::Operator, .. }) => {
+                    Ok((agents::hash(token.trim()), Way::Token, refusal))
+                }
                 _ => Err(refusal),
             }
         }
@@ -248,7 +268,8 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
         .serve(OPERATOR, request, async |_, request| {
             let own = own(&request).ok().map(|login| login.id);
             let listed = logins::list(&endpoint.0.store).await.map_err(message_service::broken)?;
-            let open = |listed: logins::Listed| Open { this_one: own.as_ref() == Some(&listed.login), listed };
+            let open =
+                |listed: logins::Listed| Open { this_one: own.as_ref() == Some(&listed.login), listed };
             Ok(Json(Logins { ok: true, logins: listed.into_iter().map(open).collect() }).into_response())
         })
         .await
@@ -298,7 +319,12 @@ fn own(request: &Request) -> Result<Login, Refusal> {
     request.extensions().get::<Right>().and_then(|right| right.login.clone()).ok_or_else(no_login)
 }
 
-fn with_cookie(mut response: Response, scheme: Scheme, headers: &HeaderMap, secret: Option<&str>) -> Response {
+fn with_cookie(
+    mut response: Response,
+    scheme: Scheme,
+    headers: &HeaderMap,
+    secret: Option<&str>,
+) -> Response {
     response.headers_mut().insert(header::SET_COOKIE, set_cookie(scheme, headers, secret));
     response
 }

@@ -177,7 +177,8 @@ async fn speak(
 /// That a browser's login does not speak the protocol.
 fn by_login() -> Refusal {
     let hint = "make a token for the agent with: gatepost agent add NAME";
-    Refusal::new(Code::Forbidden, "a login is for the hub's page, and this is for agents", hint).because("login")
+    Refusal::new(Code::Forbidden, "a login is for the hub's page, and this is for agents", hint)
+        .because("login")
 }
 
 /// Hands a request that was let in to the library.
@@ -210,7 +211,9 @@ async fn as_problem(response: Response) -> Response {
     };
     let (code, hint) = match head.status {
         StatusCode::NOT_FOUND => (Code::NotFound, "begin a new session with initialize"),
-        StatusCode::FORBIDDEN => (Code::Forbidden, "programs send no Origin; a page in a browser cannot speak the protocol"),
+        StatusCode::FORBIDDEN => {
+            (Code::Forbidden, "programs send no Origin; a page in a browser cannot speak the protocol")
+        }
         _ => (
             Code::InputInvalid,
             "send what the streamable HTTP transport of the Model Context Protocol asks for",

@@ -12,7 +12,8 @@ use super::{Endpoint, companions::OPERATOR, problem::Refused};
 use crate::message::refusal::{Code, Refusal};
 
 /// Why there are none.
-const NONE_YET: &str = "This hub has no passkeys yet: sign in by a link from gatepost open, or by the operator's token.";
+const NONE_YET: &str =
+    "This hub has no passkeys yet: sign in by a link from gatepost open, or by the operator's token.";
 
 /// Whether passkeys can be had where the page is.
 #[derive(Debug, Serialize, ToSchema)]

@@ -106,7 +106,8 @@ fn kind(name: &str) -> &'static str {
 }
 
 fn unsafe_here() -> Refusal {
-    let error = "the page is not shown here: without TLS, whoever is on this network could take over the login";
+    let error =
+        "the page is not shown here: without TLS, whoever is on this network could take over the login";
     let hint = "from another machine run `ssh -L 8787:localhost:8787 HUB` and open http://localhost:8787; or put a proxy with TLS before the \
                 hub and write its name into [hub] hosts (daemon/docs/page.md)";
     Refusal::new(Code::Forbidden, error, hint).because("insecure")
@@ -114,7 +115,10 @@ fn unsafe_here() -> Refusal {
 
 /// Whether somebody looks at the answer in a browser.
 pub(super) fn is_for_a_person(headers: &HeaderMap) -> bool {
-    headers.get(header::ACCEPT).and_then(|kinds| kinds.to_str().ok()).is_some_and(|kinds| kinds.contains("text/html"))
+    headers
+        .get(header::ACCEPT)
+        .and_then(|kinds| kinds.to_str().ok())
+        .is_some_and(|kinds| kinds.contains("text/html"))
 }
 
 /// A refusal for a person, in plain text.
@@ -140,11 +144,16 @@ mod tests {
             })
             .collect();
         assert!(expected.remove("types.js").is_some(), "what the hub does not serve");
-        let held: BTreeMap<String, String> =
-            FILES.iter().map(|(name, bytes)| ((*name).to_owned(), String::from_utf8(bytes.to_vec()).unwrap())).collect();
+        let held: BTreeMap<String, String> = FILES
+            .iter()
+            .map(|(name, bytes)| ((*name).to_owned(), String::from_utf8(bytes.to_vec()).unwrap()))
+            .collect();
         assert!(held == expected, "{:?} and {:?}", held.keys(), expected.keys());
         assert!(held.len() > 30 && held.contains_key(FIRST));
-        assert!(held.keys().all(|name| kind(name) != "application/octet-stream"), "a kind that the hub does not know");
+        assert!(
+            held.keys().all(|name| kind(name) != "application/octet-stream"),
+            "a kind that the hub does not know"
+        );
         // As `tests/web/flows/source.mjs` has it.
         let bytes: usize = FILES.iter().map(|(_, bytes)| bytes.len()).sum();
         assert!(bytes <= 150_000, "{bytes} bytes");

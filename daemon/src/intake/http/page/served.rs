@@ -64,7 +64,8 @@ mod tests {
     fn of_a_script_its_comments_and_its_indentation_are_left_out() {
         let text = "// A head.\n\n/** @param {number} n\n * more */\nexport function twice(n) {\n  // It doubles.\n  return double(/** \
                     @type {number} */ (n), [\n    1,\n    2\n  ]);\n}\nconst url = \"https://x\";\nnext\n  .then();\n";
-        let short = "export function twice(n) {return double((n), [1,2]);}\nconst url = \"https://x\";next\n.then();";
+        let short =
+            "export function twice(n) {return double((n), [1,2]);}\nconst url = \"https://x\";next\n.then();";
         assert_eq!(served("twice.js", text), short);
     }
 
