@@ -491,7 +491,7 @@ async fn what_the_door_does_not_have_is_refused() -> Result<()> {
     let endpoint = Endpoint::open().await?;
     let nowhere = wanted(404, "not_found", None, "nothing at this path");
     is_problem(&endpoint.engineer.post("/v1/mesages", &message())?, &nowhere)?;
-    is_problem(&endpoint.engineer.get("/")?, &nowhere)?;
+    is_problem(&endpoint.engineer.get("/v1")?, &nowhere)?;
     let method = wanted(405, "input_invalid", None, "does not take this method");
     is_problem(
         &endpoint.engineer.raw("PUT", "/v1/messages", &[], message().to_string().as_bytes())?,
