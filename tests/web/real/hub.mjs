@@ -93,7 +93,10 @@ export default {
     expect(!page.url().includes("in="), `the code stays in the address: ${page.url()}`);
     const [cookie] = await context.cookies();
     expect(cookie.httpOnly && cookie.sameSite === "Strict" && cookie.expires > Date.now() / 1000 + 29 * 86_400, JSON.stringify(cookie));
-    expect((await page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage }))) === "{}", "the page can read a secret");
+    expect(
+      (await page.evaluate(() => document.cookie + JSON.stringify({ ...localStorage, ...sessionStorage }))) === "{}",
+      "the page can read a secret"
+    );
     await page.reload();
     await page.waitForSelector("nav.nav");
     await sees(page, "live", { exact: true });
@@ -148,7 +151,11 @@ export default {
     await signIn(hub, page, "#/settings");
     const elsewhere = await fetch(`${hub.origin}/v1/login`, {
       method: "POST",
-      headers: { origin: hub.origin, "content-type": "application/json", "user-agent": "Mozilla/5.0 (Linux; Android 10) Chrome/126.0 Mobile" },
+      headers: {
+        origin: hub.origin,
+        "content-type": "application/json",
+        "user-agent": "Mozilla/5.0 (Linux; Android 10) Chrome/126.0 Mobile"
+      },
       body: JSON.stringify({ code: (await hub.cli("open", "--print")).split("#in=")[1] })
     });
     const cookie = elsewhere.headers.get("set-cookie").split(";")[0],
