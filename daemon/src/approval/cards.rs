@@ -5,12 +5,12 @@
 //! it. The message itself says so meanwhile, to its agent and in the queue, and its time to be decided on begins with its
 //! card. No card is dropped, and none overtakes another of its agent.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use rusqlite::{Connection, Transaction, params};
 use serde_json::json;
 
-use super::Terms;
+use super::{Terms, mute};
 use crate::{
     audit::{self, Entry, Event},
     clock,
@@ -40,6 +40,9 @@ pub(super) fn later(why: &str, agent: &str, cards: u32) -> String {
 
 /// Whether a new hold of `agent` gets its card at once.
 pub(super) fn room(tx: &Transaction<'_>, agent: &str, terms: Terms, now: i64) -> Result<bool, StoreError> {
+    if mute::until(tx, agent, now)?.is_some() {
+        return Ok(false);
+    }
     if terms.cards_per_hour == 0 {
         return Ok(true);
     }
@@ -95,11 +98,15 @@ pub(super) fn due(db: &Connection, terms: Terms, now: i64) -> Result<Due, StoreE
         })
     })?;
     let (mut due, mut room) = (Due::default(), BTreeMap::<String, usize>::new());
-    let mut seen = HashSet::new();
+    let (mut seen, muted) = (HashSet::new(), mute::all(db, now)?);
     for later in rows {
         let later = later?;
         // The others on its card come with the first of them.
         if !seen.insert(later.request) {
+            continue;
+        }
+        if let Some(until) = muted.get(&later.agent) {
+            due.next = due.next.into_iter().chain([*until]).min();
             continue;
         }
         if terms.cards_per_hour == 0 {
@@ -122,6 +129,58 @@ pub(super) fn due(db: &Connection, terms: Terms, now: i64) -> Result<Due, StoreE
         }
     }
     Ok(due)
+}
+
+/// How many cards of each agent people were asked about within the last hour.
+pub(super) fn of_the_hour(db: &Connection, now: i64) -> Result<Vec<(String, u32)>, StoreError> {
+    let mut rows = db.prepare_cached(
+        "SELECT agent, count(DISTINCT request) FROM approvals INDEXED BY approvals_cards CROSS JOIN messages ON seq = message
+         WHERE card_at > ? GROUP BY agent",
+    )?;
+    let rows = rows.query_map([now.saturating_sub(HOUR)], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+/// When each request that waits for its card is expected to get it, if nothing else comes: when its agent has served its mute, and an
+/// hour has room. Of at most `most` rows, the oldest.
+pub(super) fn expected(
+    db: &Connection,
+    terms: Terms,
+    now: i64,
+    most: usize,
+) -> Result<HashMap<[u8; 16], i64>, StoreError> {
+    let mut rows = db.prepare_cached(LATER)?;
+    let rows =
+        rows.query_map([], |row| Ok((row.get::<_, [u8; 16]>(0)?, row.get::<_, String>(2)?)))?.take(most);
+    let muted = mute::all(db, now)?;
+    let (mut expected, mut hours) = (HashMap::new(), BTreeMap::<String, VecDeque<i64>>::new());
+    for row in rows {
+        let (request, agent) = row?;
+        if expected.contains_key(&request) {
+            continue;
+        }
+        let from = muted.get(&agent).copied().unwrap_or(now);
+        let at = match terms.cards_per_hour as usize {
+            0 => from,
+            cards => {
+                let hour = match hours.get_mut(&agent) {
+                    Some(hour) => hour,
+                    None => {
+                        let had = VecDeque::from(had(db, &agent, now)?);
+                        hours.entry(agent.clone()).or_insert(had)
+                    }
+                };
+                let mut at = from;
+                while hour.len() >= cards {
+                    at = at.max(hour.pop_front().unwrap_or(from).saturating_add(HOUR));
+                }
+                hour.push_back(at);
+                at
+            }
+        };
+        expected.insert(request, at);
+    }
+    Ok(expected)
 }
 
 /// Puts a card before people: from now on they are asked, for as long as any message waits.
@@ -266,5 +325,18 @@ mod tests {
             fixture.hold(&format!("text {n}")).await;
         }
         assert_eq!(asked(&fixture).await.len(), 29);
+    }
+
+    #[tokio::test]
+    async fn each_is_expected_when_an_hour_has_room_for_it() {
+        let mut fixture = Fixture::with(&BLOBS, two_an_hour()).await;
+        held(&mut fixture, 7).await;
+        let now = now_ms();
+        let read = move |db: &rusqlite::Connection| super::expected(db, two_an_hour(), now, 1_000);
+        let mut at: Vec<i64> =
+            fixture.outbox.store().read(read).await.unwrap().values().map(|at| (at - now) / 60_000).collect();
+        at.sort_unstable();
+        // A little less than whole hours, since the first two cards were put before `now`.
+        assert_eq!(at, [59, 59, 119, 119, 179]);
     }
 }

@@ -7,6 +7,7 @@ use serde_json::json;
 use super::{
     Terms, cards,
     document::{self, DocumentRefused, Holding},
+    mute,
 };
 use crate::{
     clock,
@@ -75,11 +76,12 @@ fn hold_on_one_card(
     terms: Terms,
 ) -> Result<Vec<MessageRow>, HoldError> {
     let request = RequestId(crate::random::bytes());
-    let head = Digest(crate::audit::head(tx)?);
-    let document = document::write(request, head, all)?;
+    let (row, head) = crate::audit::tip(tx)?;
+    let document = document::write(request, Digest(head), all)?;
     let now = now_ms();
     let first = all[0].message;
     let asked = cards::room(tx, &first.agent, terms, now)?;
+    let muted = mute::until(tx, &first.agent, now)?;
     // Counted from when it was due: since it was accepted, or since an operator let it begin anew. Who is not asked yet has
     // no less time then.
     let deadline = |message: &MessageRow| match asked {
@@ -90,8 +92,8 @@ fn hold_on_one_card(
     let mut rows = Vec::with_capacity(all.len());
     for Holding { message, parts, reason } in all {
         tx.execute(
-            "INSERT INTO approvals (request, message, document, deadline, quorum, card_at, why)
-             VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO approvals (request, message, document, deadline, quorum, card_at, why, held_because, audit_row)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 request.0,
                 message.seq,
@@ -99,7 +101,9 @@ fn hold_on_one_card(
                 deadline,
                 terms.quorum,
                 asked.then_some(now),
-                (!asked).then_some(reason)
+                (!asked).then_some(reason),
+                reason,
+                row
             ],
         )
         .map_err(StoreError::from)?;
@@ -119,7 +123,10 @@ fn hold_on_one_card(
         let change = match asked {
             true => Change::hub(Event::Hold, Some(reason)),
             false => {
-                later = cards::later(reason, &message.agent, terms.cards_per_hour);
+                later = match muted {
+                    Some(until) => mute::later(reason, &message.agent, until),
+                    None => cards::later(reason, &message.agent, terms.cards_per_hour),
+                };
                 Change::hub(Event::Hold, Some(&later)).code(Code::RateLimited)
             }
         };

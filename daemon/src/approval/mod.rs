@@ -10,7 +10,8 @@
 //! means no send. Afterwards [`prove`] shows that this is what happened.
 //!
 //! [`device`] says who may decide, and [`registry`] what becomes of them; [`presence`] who of them is here, and [`availability`] who
-//! can be asked now; [`quorum`] counts where one is not enough, and [`cards`] keeps an agent from asking too often.
+//! can be asked now; [`quorum`] counts where one is not enough, [`cards`] keeps an agent from asking too often, and [`mute`] from asking
+//! at all for a while. [`listing`] is all of it as a person looks at it.
 
 pub mod availability;
 pub mod cards;
@@ -19,6 +20,8 @@ pub mod device;
 pub mod document;
 pub mod firmware;
 mod hold;
+pub mod listing;
+pub mod mute;
 pub mod presence;
 pub mod prove;
 pub mod quorum;
@@ -242,13 +245,16 @@ impl Approvals {
     /// Ends a hold whose deadline has passed; its reason says whether anybody could be asked at the end.
     fn end(&self, tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
         let sql =
-            "SELECT card_at IS NOT NULL, id FROM approvals JOIN messages ON seq = message WHERE message = ?";
-        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?));
-        let (carded, id): (bool, String) = tx.prepare_cached(sql)?.query_row([seq], read)?;
+            "SELECT card_at IS NOT NULL, id, agent FROM approvals JOIN messages ON seq = message WHERE message = ?";
+        let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+        let (carded, id, agent): (bool, String, String) = tx.prepare_cached(sql)?.query_row([seq], read)?;
         let problem = self.asked_about(tx, &id)?.and_then(|asked| asked.problem);
         let why = match (carded, problem) {
             (true, Some(problem)) => format!("nobody decided in time: {problem}"),
             (true, None) => "nobody decided in time".into(),
+            (false, _) if mute::until(tx, &agent, now_ms())?.is_some() => {
+                "nobody was asked in time, because its agent was muted".into()
+            }
             (false, _) => "nobody was asked in time, because its agent had asked too often".into(),
         };
         let change = Change::hub(Event::Expire, Some(&why)).code(Code::Expired);

@@ -49,6 +49,10 @@ events! {
     AccessDecided = "access.decided",
     /// A person is to be asked whether somebody is let in.
     AccessRequested = "access.requested",
+    /// Nobody is asked about an agent's messages for a while.
+    AgentMuted = "agent.muted",
+    /// People are asked about an agent's messages again, before the time was over.
+    AgentUnmuted = "agent.unmuted",
     /// The rows of messages have hashes from here on.
     AuditBegan = "audit.began",
     /// A call was refused on admission.
@@ -193,6 +197,8 @@ mod tests {
         (Event::Message(State::Unknown), "message.unknown"),
         (Event::AccessDecided, "access.decided"),
         (Event::AccessRequested, "access.requested"),
+        (Event::AgentMuted, "agent.muted"),
+        (Event::AgentUnmuted, "agent.unmuted"),
         (Event::AuditBegan, "audit.began"),
         (Event::CallRefused, "call.refused"),
         (Event::ClockSettled, "clock.settled"),

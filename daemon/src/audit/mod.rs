@@ -48,7 +48,7 @@ pub fn head(db: &Connection) -> Result<[u8; 32], StoreError> {
 }
 
 /// The number of the newest row and its hash; zeros before the first.
-fn tip(db: &Connection) -> Result<(i64, [u8; 32]), StoreError> {
+pub(crate) fn tip(db: &Connection) -> Result<(i64, [u8; 32]), StoreError> {
     let mut tip = db.prepare_cached("SELECT seq, hash FROM audit ORDER BY seq DESC LIMIT 1")?;
     Ok(tip.query_row([], |row| Ok((row.get(0)?, row.get(1)?))).optional()?.unwrap_or_default())
 }

@@ -734,6 +734,17 @@ CREATE TABLE logins (
     seen_at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX logins_token ON logins (token);
+","
+-- What a person reads of a card: why the message was held, and which row of the audit its document names as the head. Nothing of what
+-- was held before.
+ALTER TABLE approvals ADD COLUMN held_because TEXT;
+ALTER TABLE approvals ADD COLUMN audit_row INTEGER;
+CREATE INDEX approvals_decided ON approvals (decided_at) WHERE decided_at IS NOT NULL;
+-- Until when people are asked nothing about an agent's messages. A program that does not know of it asks them, and they decide.
+CREATE TABLE mutes (
+    agent TEXT PRIMARY KEY,
+    until INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].
