@@ -58,7 +58,7 @@ mod write;
 pub use document::Document;
 pub use flavour::{Dialect, Flavour, MIN_LIMIT_UNITS, MIN_MARKED_LIMIT_UNITS, Markup, Notation, Tables};
 pub use parse::parse;
-pub use part::{Part, RenderError, Style, StyleKind};
+pub use part::{Look, Part, RenderError, Run, Style, StyleKind};
 pub use write::without_spoilers;
 
 /// A Matrix event has at most 65,536 bytes (client-server API, "Size limits"). The rest is for JSON, keys, and what escaping
@@ -83,9 +83,34 @@ pub fn render(document: &Document, flavour: &Flavour) -> Result<Vec<Part>, Rende
     if document.is_blank() {
         return Ok(Vec::new());
     }
-    let Markup::Html(Dialect::Matrix) = flavour.markup else {
-        return Ok(render_within(document, flavour, flavour.limit));
-    };
+    match fitting(document, flavour)? {
+        (_, Some(parts)) => Ok(parts),
+        (limit, None) => Ok(render_within(document, flavour, limit)),
+    }
+}
+
+/// What is seen of each part on the platform: as many as [`render`] returns, cut at the same places.
+///
+/// # Errors
+///
+/// As [`render`].
+pub fn looks(document: &Document, flavour: &Flavour) -> Result<Vec<Vec<Run>>, RenderError> {
+    if document.is_blank() {
+        return Ok(Vec::new());
+    }
+    let (limit, _) = fitting(document, flavour)?;
+    let layout = layout::lay_out(document, flavour, limit);
+    let parts = split::split(&layout);
+    Ok(parts.iter().map(|pieces| write::write_looks(&layout, pieces, flavour)).collect())
+}
+
+/// The limit within which parts can be sent, and the parts where they had to be written to find it.
+fn fitting(
+    document: &Document,
+    flavour: &Flavour,
+) -> Result<(Option<usize>, Option<Vec<Part>>), RenderError> {
+    let Markup::Html(Dialect::Matrix) = flavour.markup else { return Ok((flavour.limit, None)) };
+    let smallest = min_limit_units(document, flavour.markup);
     // The length of the HTML is only known once it is written. It is rarely much longer than the text, so one attempt is
     // usually enough.
     let mut limit = flavour.limit.map_or(MATRIX_MAX_PART_UNITS, |limit| limit.min(MATRIX_MAX_PART_UNITS));
@@ -93,7 +118,7 @@ pub fn render(document: &Document, flavour: &Flavour) -> Result<Vec<Part>, Rende
         let parts = render_within(document, flavour, Some(limit));
         let bytes = |part: &Part| part.text.len() + part.html.as_ref().map_or(0, String::len);
         if parts.iter().all(|part| bytes(part) <= MATRIX_MAX_PART_BYTES) {
-            return Ok(parts);
+            return Ok((Some(limit), Some(parts)));
         }
         limit /= 2;
     }

@@ -21,6 +21,34 @@ pub struct Part {
     pub preview: Option<String>,
 }
 
+/// A range of what is seen of a part on its platform.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    /// Its text.
+    pub text: String,
+    /// How that looks.
+    pub styles: Vec<Look>,
+}
+
+/// One way in which a text looks on a platform.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Look {
+    /// Bold.
+    Bold,
+    /// Italic.
+    Italic,
+    /// Struck through.
+    Strike,
+    /// Code in a line.
+    Code,
+    /// A block of code.
+    Block,
+    /// In a quote.
+    Quote,
+    /// The label of a link whose address is not seen.
+    Link,
+}
+
 /// A styled range of [`Part::text`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Style {

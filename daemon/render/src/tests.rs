@@ -7,6 +7,7 @@ use super::*;
 mod flavours;
 mod golden;
 mod kept;
+mod looks;
 mod optimum;
 mod promises;
 mod spoilers;

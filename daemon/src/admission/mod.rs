@@ -8,6 +8,7 @@
 //! - [`verdict`]: who it is to, and what policy says of that;
 //! - [`hooks`]: the owner's programs, which may change or cancel a message;
 //! - [`prepare`]: an accepted message is hooked, judged, rendered, and held or released;
+//! - [`looks`]: how a held message looks where it goes;
 //! - [`dry_run`], [`places`]: what would become of a call, and where it would go;
 //! - [`recover`]: what a restart makes of what was only accepted.
 
@@ -16,6 +17,7 @@ mod broadcast;
 pub mod dry_run;
 pub mod hooks;
 mod locate;
+pub mod looks;
 pub mod places;
 pub mod plan;
 mod prepare;

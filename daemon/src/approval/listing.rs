@@ -30,7 +30,7 @@ const OPEN: &str = "SELECT request, card_at IS NOT NULL FROM approvals INDEXED B
     WHERE decided_at IS NULL ORDER BY message LIMIT ?";
 const DECIDED: &str = "SELECT request FROM approvals INDEXED BY approvals_decided
     WHERE decided_at IS NOT NULL AND decided_at > ? ORDER BY decided_at DESC LIMIT ?";
-const ROWS: &str = "SELECT message, deadline, decided_at, card_at, quorum, verdict, held_because FROM approvals JOIN messages
+const ROWS: &str = "SELECT message, approvals.deadline, decided_at, card_at, quorum, verdict, held_because FROM approvals JOIN messages
     ON seq = message WHERE request = ? ORDER BY state = 'cancelled', message";
 /// Who denied it; or else who approved it, in their order, those of one millisecond by their names.
 const DECIDERS: &str = "SELECT 'companion:' || name FROM (
@@ -173,9 +173,8 @@ fn open(db: &Connection) -> Result<Vec<(RequestId, bool)>, StoreError> {
 /// What came to its end within a day. A card of several messages is over when all of them are.
 fn decided(db: &Connection, now: i64) -> Result<Vec<Card>, StoreError> {
     let mut rows = db.prepare_cached(DECIDED)?;
-    let rows = rows.query_map(params![now - DAY, (MOST_DECIDED * 16) as i64], |row| {
-        Ok(RequestId(row.get(0)?))
-    })?;
+    let rows =
+        rows.query_map(params![now - DAY, (MOST_DECIDED * 16) as i64], |row| Ok(RequestId(row.get(0)?)))?;
     let (mut decided, mut seen) = (vec![], HashSet::new());
     for request in rows {
         let request = request?;

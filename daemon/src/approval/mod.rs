@@ -244,8 +244,7 @@ impl Approvals {
 
     /// Ends a hold whose deadline has passed; its reason says whether anybody could be asked at the end.
     fn end(&self, tx: &Transaction<'_>, seq: i64) -> Result<(), TransitionError> {
-        let sql =
-            "SELECT card_at IS NOT NULL, id, agent FROM approvals JOIN messages ON seq = message WHERE message = ?";
+        let sql = "SELECT card_at IS NOT NULL, id, agent FROM approvals JOIN messages ON seq = message WHERE message = ?";
         let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let (carded, id, agent): (bool, String, String) = tx.prepare_cached(sql)?.query_row([seq], read)?;
         let problem = self.asked_about(tx, &id)?.and_then(|asked| asked.problem);

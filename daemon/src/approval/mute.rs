@@ -21,7 +21,8 @@ pub const LONGEST: Duration = Duration::from_hours(24);
 
 const UNTIL: &str = "SELECT until FROM mutes WHERE agent = ? AND until > ?";
 /// A message that waits for its card: a change of it makes whoever puts cards look again.
-const WAITING: &str = "SELECT message FROM approvals INDEXED BY approvals_later CROSS JOIN messages ON seq = message
+const WAITING: &str =
+    "SELECT message FROM approvals INDEXED BY approvals_later CROSS JOIN messages ON seq = message
     WHERE decided_at IS NULL AND card_at IS NULL AND agent = ? LIMIT 1";
 
 /// Why nobody is asked yet, as a sentence behind the reason of the hold.

@@ -11,7 +11,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use gatepost_link::decision::PublicKey;
+use gatepost_link::{RequestId, decision::PublicKey};
 
 use crate::store::now_ms;
 
@@ -55,6 +55,8 @@ struct Here {
     /// When it last came or went, in milliseconds since 1970.
     seen_at: Option<i64>,
     unsaved: bool,
+    /// The request whose document it has fetched to its end, last in its present session.
+    fetched: Option<RequestId>,
 }
 
 impl Here {
@@ -133,7 +135,7 @@ impl Presence {
         if let Some(here) = self.all().get_mut(&device)
             && here.online != online
         {
-            *here = Here { online, seen_at: Some(now_ms()), unsaved: true, ..*here };
+            *here = Here { online, seen_at: Some(now_ms()), unsaved: true, fetched: None, ..*here };
         }
     }
 
@@ -142,6 +144,18 @@ impl Presence {
         if let Some(here) = self.all().get_mut(&device) {
             here.display = None;
         }
+    }
+
+    /// What a companion has fetched to its end, last in its present session.
+    pub(crate) fn fetched(&self, device: PublicKey, request: Option<RequestId>) {
+        if let Some(here) = self.all().get_mut(&device) {
+            here.fetched = request;
+        }
+    }
+
+    /// The request whose document a companion that is here has, and whose card it shows as long as that waits.
+    pub fn has(&self, device: PublicKey) -> Option<RequestId> {
+        self.all().get(&device).and_then(|here| here.fetched.filter(|_| here.online))
     }
 
     /// Whether a companion's display works; whether people should know: it is out, or works again.

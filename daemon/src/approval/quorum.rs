@@ -23,6 +23,8 @@ pub(super) const WITHDRAW: &str = "withdraw";
 /// How far a message has come with those who decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Standing {
+    /// The request by which people are asked.
+    pub request: RequestId,
     /// How many must approve it.
     pub quorum: u32,
     /// What those are called who have, in their order; software is marked.
@@ -126,7 +128,7 @@ pub(super) fn standing(db: &Connection, message: i64) -> Result<Option<Standing>
         Ok(Target { channel: row.get(0)?, address: row.get(1)?, thread: row.get(2)? }.to_string())
     };
     let together = others.query_map(params![request, message], target)?.collect::<Result<_, _>>()?;
-    Ok(Some(Standing { quorum, by, together }))
+    Ok(Some(Standing { request: RequestId(request), quorum, by, together }))
 }
 
 /// Who has approved a request that still waits.

@@ -70,6 +70,8 @@ pub struct Session {
     consumed: Option<(Instant, RequestId)>,
     /// The card that stands for all messages in this session, where the firmware is too old for them.
     notice: Notice,
+    /// The request whose document the companion has fetched to its end, last in this session.
+    fetched: Option<RequestId>,
 }
 
 impl Session {
@@ -90,7 +92,14 @@ impl Session {
             probe: None,
             consumed: None,
             notice: Notice::default(),
+            fetched: None,
         }
+    }
+
+    /// The request whose document the companion has fetched to its end, last in this session: its card is the one that it shows, as long
+    /// as that waits.
+    pub fn fetched(&self) -> Option<RequestId> {
+        self.fetched
     }
 
     /// The version of the link that the companion speaks in this session.
@@ -215,6 +224,7 @@ impl Session {
         (self.told, self.condition) = (None, None);
         self.probe = None;
         self.notice = Notice::default();
+        self.fetched = None;
     }
 
     fn fetch(&mut self, request: RequestId, piece: u16) {
@@ -228,6 +238,9 @@ impl Session {
         self.probe.take_if(|probe| probe.ends_with(request));
         match document.get(start..document.len().min(start + PIECE)) {
             Some(bytes) if !bytes.is_empty() => {
+                if start + bytes.len() == document.len() {
+                    self.fetched = Some(request);
+                }
                 let bytes = bytes.to_vec();
                 self.push(&Down::Piece { request, piece, bytes: &bytes });
             }

@@ -45,6 +45,11 @@ impl Kept {
         Self(folder(store.directory()))
     }
 
+    /// Whether there is a file of this name, whatever is in it.
+    pub fn is_there(&self, digest: &Digest) -> bool {
+        self.0.join(digest.to_string()).is_file()
+    }
+
     /// Opens a file, having read and compared all of it.
     pub async fn open(&self, digest: &Digest) -> Result<Checked, KeptError> {
         let (path, digest) = (self.0.join(digest.to_string()), *digest);

@@ -24,7 +24,10 @@ use crate::{
         refusal::{Code, Refusal},
         state::{Actor, State},
     },
-    outbox::{Filter, row::MessageRow},
+    outbox::{
+        row::MessageRow,
+        search::{Found, Search},
+    },
     pipeline::Pipeline,
 };
 
@@ -158,10 +161,14 @@ impl MessageService<'_> {
         self.pipeline.cancel(message.seq, actor, &self.caller.to_string()).await
     }
 
-    /// The messages in this state, or in any, newest first.
-    pub(super) async fn list(&self, state: Option<State>, limit: u32) -> Result<Vec<Summary>, Refusal> {
-        let agent = (self.caller.role != Role::Operator).then(|| self.caller.name.clone());
-        let rows = self.pipeline.outbox().list(Filter { agent, state, limit }).await.map_err(broken)?;
+    /// The messages that fit, newest first, of those that this caller may see; and where to look on.
+    pub(super) async fn search(&self, search: Search) -> Result<(Vec<Summary>, Option<i64>), Refusal> {
+        let agent = match self.caller.role {
+            Role::Operator => search.agent,
+            Role::Agent | Role::Bridge | Role::Monitor => Some(self.caller.name.clone()),
+        };
+        let Found { rows, next } =
+            self.pipeline.outbox().search(Search { agent, ..search }).await.map_err(broken)?;
         let held = rows.iter().filter(|row| row.state == State::Held).map(|row| row.id.clone()).collect();
         let mut approvals = self.pipeline.asked_about(held).await.map_err(broken)?;
         let pauses = self.pipeline.outbox().pauses().await.map_err(broken)?;
@@ -169,7 +176,7 @@ impl MessageService<'_> {
             let (approvals, wait) = (approvals.remove(&row.id), pauses.wait_of(&row));
             Summary::of(row, approvals, wait.as_ref())
         };
-        Ok(rows.into_iter().map(summary).collect())
+        Ok((rows.into_iter().map(summary).collect(), next))
     }
 }
 

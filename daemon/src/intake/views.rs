@@ -25,10 +25,16 @@ pub(super) struct Summary {
     agent: String,
     /// Where it goes, as `channel:address[#thread]`.
     to: String,
+    /// The address book's name of that.
+    known_as: Option<String>,
     /// The account that it goes from.
     account: String,
     /// When it was accepted.
     accepted_at: String,
+    /// The first line of its text that is not empty, at most 200 characters.
+    line: String,
+    /// How many files go along.
+    files: usize,
     /// For an end other than `sent`: the kind of error.
     code: Option<String>,
     /// Why it is where it is. Only if nothing went wrong.
@@ -49,6 +55,9 @@ impl Summary {
         let (reason, error) = message.why();
         Self {
             to: message.target().to_string(),
+            line: message.line(),
+            files: message.attachments.len(),
+            known_as: message.known_as,
             id: message.id,
             state: message.state,
             agent: message.agent,
@@ -72,6 +81,8 @@ pub(super) struct Whole {
     agent: String,
     /// What was asked for, by its word.
     action: String,
+    /// The address book's name of where it goes.
+    known_as: Option<String>,
     /// The account that it goes from.
     account: String,
     /// The platform's id of the message that it answers.
@@ -101,6 +112,8 @@ pub(super) struct Whole {
     /// Where else the same goes: people are asked, or were asked, about all of it on one card.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) asked_together: Vec<String>,
+    /// The request by which people are asked about it, or were; for the operator alone: `GET /v1/approvals/{request}`.
+    pub(super) request: Option<String>,
 }
 
 impl Whole {
@@ -117,6 +130,7 @@ impl Whole {
             receipt,
             agent: message.agent,
             action: message.action,
+            known_as: message.known_as,
             account: message.account,
             reply_to: message.reply_to,
             silent: message.silent,
@@ -130,6 +144,7 @@ impl Whole {
             approvals: None,
             approved_by: None,
             asked_together: vec![],
+            request: None,
         }
     }
 }

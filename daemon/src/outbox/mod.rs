@@ -15,6 +15,7 @@
 //! - [`outcome`]: what an operator says became of a part that is uncertain;
 //! - [`pauses`]: when platforms take something again;
 //! - [`restored`]: what a restored backup holds is not sent;
+//! - [`search`]: those that fit what somebody looks for;
 //! - [`transcript`]: what arrived of what an agent has said;
 //! - [`retention`]: how long ended messages are kept;
 //! - [`settled`]: what a clock that is set late makes of deadlines.
@@ -36,6 +37,7 @@ pub mod reconcile;
 pub mod restored;
 pub mod retention;
 pub mod row;
+pub mod search;
 mod settled;
 pub mod transcript;
 pub mod transition;

@@ -85,6 +85,18 @@ pub(super) const SAID: &str = concat!(
 );
 /// From the newest back.
 pub(super) const NEWEST: &str = concat!(columns!(), "ORDER BY seq DESC LIMIT ?");
+/// What a search looks at, from the newest back.
+macro_rules! looked_at {
+    () => {
+        "SELECT seq, state, agent, channel, id, address, thread, known_as, text FROM messages "
+    };
+}
+
+pub(super) const FOUND: &str = concat!(looked_at!(), "WHERE seq < ? ORDER BY seq DESC");
+pub(super) const FOUND_OF_AGENT: &str =
+    concat!(looked_at!(), "WHERE seq < ?1 AND agent = ?2 ORDER BY seq DESC");
+pub(super) const FOUND_LIVE: &str =
+    concat!(looked_at!(), "INDEXED BY messages_live WHERE ", live!(), " AND seq < ? ORDER BY seq DESC");
 pub(super) const ALL: &str = concat!(columns!(), "WHERE ?2 IS NULL OR state = ?2 ORDER BY seq DESC LIMIT ?3");
 pub(super) const OF_AGENT: &str =
     concat!(columns!(), "WHERE agent = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY seq DESC LIMIT ?3");
@@ -115,6 +127,9 @@ mod tests {
             DEPTHS,
             OLDEST,
             OF_AGENT,
+            FOUND,
+            FOUND_OF_AGENT,
+            FOUND_LIVE,
             SAID,
             super::super::located::SENT,
             super::super::located::HEARD,

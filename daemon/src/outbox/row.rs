@@ -17,6 +17,9 @@ use crate::{
     store::StoreError,
 };
 
+/// Characters of a message's first line that a listing shows.
+const MAX_LINE_CHARS: usize = 200;
+
 /// A message. Times are milliseconds since 1970.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MessageRow {
@@ -147,6 +150,12 @@ impl MessageRow {
     /// The message in this row.
     pub(crate) fn get(db: &Connection, seq: i64) -> Result<Self, StoreError> {
         Ok(db.prepare_cached(BY_SEQ)?.query_row([seq], Self::read)?)
+    }
+
+    /// Its first line that is not empty, at most 200 characters of it; empty, if its text is.
+    pub fn line(&self) -> String {
+        let line = self.text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        line.chars().take(MAX_LINE_CHARS).collect()
     }
 
     /// Where it goes.

@@ -3,7 +3,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::message::{action::Action, call::Call, refusal::Refusal, target::Destination};
+use crate::message::{
+    action::Action,
+    call::Call,
+    refusal::Refusal,
+    target::{Destination, Target},
+};
 
 /// Names for targets, as the configuration has them.
 #[derive(Debug, Clone, Default)]
@@ -33,6 +38,15 @@ impl AddressBook {
     /// The names in it.
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.0.keys().map(String::as_str)
+    }
+
+    /// The name of a place in it, whichever of its threads is meant.
+    pub(crate) fn name_of(&self, place: &Target) -> Option<&str> {
+        let is_there = |meant: &Destination| {
+            matches!(meant, Destination::Address { channel: Some(channel), address, .. }
+                if *channel == place.channel && *address == place.address)
+        };
+        self.0.iter().find(|(_, meant)| is_there(meant)).map(|(name, _)| name.as_str())
     }
 
     /// What a destination means that is nothing but a name in it, and that name.

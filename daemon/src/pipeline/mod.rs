@@ -8,6 +8,7 @@
 //! - [`rate_limiter`]: how fast requests leave;
 //! - [`receipts`]: what a caller is told of a message;
 //! - [`readiness`]: whether the platforms would take something now;
+//! - [`remedy`]: what would have let a held message go;
 //! - [`address_book`]: names for targets.
 //!
 //! [`admission`]: crate::admission
@@ -21,6 +22,7 @@ pub mod permission;
 pub mod rate_limiter;
 pub mod readiness;
 pub mod receipts;
+pub mod remedy;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -38,7 +40,7 @@ use crate::{
     hooks::Hooks,
     message::{
         refusal::{Code, Refusal},
-        target::HUB,
+        target::{HUB, Target},
     },
     outbox::Outbox,
     policy::{Allowlist, Rights, rate::Rates},
@@ -189,6 +191,16 @@ impl Pipeline {
     /// What the first account of a channel does.
     pub(crate) fn can(&self, channel: &str) -> Option<&'static Capabilities> {
         Some(self.0.accounts.on(channel).next()?.capabilities())
+    }
+
+    /// The name in the address book of where something is, if it has one there.
+    pub fn name_of(&self, place: &Target) -> Option<&str> {
+        self.0.book.name_of(place)
+    }
+
+    /// The agents that the configuration has sections for.
+    pub fn configured(&self) -> impl Iterator<Item = (&str, &Rights)> {
+        self.0.agents.iter().map(|(name, rules)| (name.as_str(), &rules.rights))
     }
 
     /// What the configuration says of an agent. Of one that has no section it says nothing: nothing is allowed then, as to

@@ -15,7 +15,7 @@ use crate::{
     agents,
     message::refusal::Code,
     outbox::row::MessageRow,
-    policy::{self, Entries, Subject, Verdict},
+    policy::{self, Entries, Rights, Subject, Verdict},
     store::StoreError,
 };
 
@@ -74,7 +74,22 @@ impl Pipeline {
         if let Some(changed) = self.account_changed(message) {
             return Ok(Some(changed));
         }
-        let (rights, target) = (&self.rules(&message.agent).rights, message.target());
+        let rights = &self.rules(&message.agent).rights;
+        Ok(match self.judged_now(message, rights)? {
+            Some(Verdict::Deny(refusal)) => Some(Forbidden::NotAllowed(refusal.error)),
+            Some(Verdict::Hold(why)) if !approved => Some(Forbidden::NotAsked(why)),
+            Some(Verdict::Hold(_) | Verdict::Allow(_)) | None => None,
+        })
+    }
+
+    /// What policy says of an accepted message under these rights, as far as the hub knows without asking anybody; nothing if its
+    /// account is not there.
+    pub(super) fn judged_now(
+        &self,
+        message: &MessageRow,
+        rights: &Rights,
+    ) -> Result<Option<Verdict>, StoreError> {
+        let target = message.target();
         let Ok((account, adapter)) = self.0.accounts.pick(&target.channel, Some(&message.account)) else {
             return Ok(None);
         };
@@ -98,11 +113,7 @@ impl Pipeline {
             touched: &message.touched,
             moderates: message.operation.moderates(),
         };
-        Ok(match policy::judge(rights, message.provenance(), &subject, &entries(known)) {
-            Verdict::Deny(refusal) => Some(Forbidden::NotAllowed(refusal.error)),
-            Verdict::Hold(why) if !approved => Some(Forbidden::NotAsked(why)),
-            Verdict::Hold(_) | Verdict::Allow(_) => None,
-        })
+        Ok(Some(policy::judge(rights, message.provenance(), &subject, &entries(known))))
     }
 }
 

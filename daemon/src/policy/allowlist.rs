@@ -74,6 +74,12 @@ impl fmt::Display for Pattern {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Allowlist(Vec<Pattern>);
 
+impl From<Vec<Pattern>> for Allowlist {
+    fn from(entries: Vec<Pattern>) -> Self {
+        Self(entries)
+    }
+}
+
 impl Allowlist {
     /// All addresses of one channel.
     pub fn of_channel(channel: &str) -> Self {

@@ -56,7 +56,7 @@ mod testing;
 pub use companion::Companion;
 pub use decision::{
     app::{App, REDRAW_INTERVAL_MS},
-    card,
+    card, first_page,
 };
 pub use link::{pairing, session};
 pub use net::mqtt::{self, Access};

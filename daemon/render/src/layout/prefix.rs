@@ -41,6 +41,11 @@ impl Layout<'_> {
         self.ancestors(parent).filter(is_quote).last()
     }
 
+    /// Whether a leaf is in a quote.
+    pub(crate) fn is_quoted(&self, leaf: usize) -> bool {
+        self.is_in_quote(self.leaves[leaf].parent)
+    }
+
     /// The quote around a leaf that is written as a tag.
     pub(crate) fn quote_tag(&self, leaf: usize) -> Option<usize> {
         self.outermost_quote(self.leaves[leaf].parent).filter(|_| self.markup.quotes_with_tag())

@@ -4,10 +4,12 @@
 //! |---|---|
 //! | `body` | the text to send, Telegram's HTML and Signal's styled ranges; the only form whose length counts |
 //! | `html` | the HTML of Matrix and e-mail |
+//! | `looks` | what is seen of it on the platform, as runs with styles |
 //! | `visible` | the visible text for approvers and for previews |
 
 mod body;
 mod html;
+mod looks;
 mod visible;
 
 use crate::document::{SPOILER_LABEL, UrlForm};
@@ -15,6 +17,7 @@ use crate::flavour::{Dialect, Flavour, Markup, Notation};
 use crate::layout::{Layout, Piece};
 use crate::part::Part;
 
+pub(crate) use looks::write as write_looks;
 use visible::SpoilerForm;
 pub use visible::without_spoilers;
 

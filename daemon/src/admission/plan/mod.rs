@@ -20,7 +20,7 @@ pub use content::Content;
 pub(super) use files::fits;
 pub use parts::parts;
 pub(super) use parts::whose;
-pub use renderings::Renderings;
+pub use renderings::{Renderings, decorated};
 pub(super) use speech::apart;
 
 use crate::{

@@ -13,7 +13,7 @@ use super::content::{headline, rendered};
 use crate::{
     blocking,
     message::{attachment::Attachment, refusal::Refusal},
-    render::{self, Flavour, Part},
+    render::{self, Document, Flavour, Part},
 };
 
 /// The texts of one call.
@@ -75,11 +75,9 @@ impl Renderings {
         }
         self.made.fetch_add(1, Ordering::Relaxed);
         blocking::expect_off_runtime(markdown.len());
-        let mut document = render::parse(markdown);
+        let document = render::parse(markdown);
         let (is_blank, headline) = (document.is_blank(), headline(&document, files));
-        if let Some(prefix) = prefix.filter(|_| !is_blank || files.is_empty()) {
-            document.decorate(prefix);
-        }
+        let document = decorated(document, prefix, files);
         let parts = rendered(&document, flavour)?;
         let rendering = Arc::new(Rendering { is_blank, headline, parts });
         let key = Key {
@@ -91,4 +89,12 @@ impl Renderings {
         kept.push((key, Arc::clone(&rendering)));
         Ok(rendering)
     }
+}
+
+/// A text behind a prefix, unless the prefix has its place before the first file.
+pub fn decorated(mut document: Document, prefix: Option<&str>, files: &[Attachment]) -> Document {
+    if let Some(prefix) = prefix.filter(|_| !document.is_blank() || files.is_empty()) {
+        document.decorate(prefix);
+    }
+    document
 }

@@ -42,7 +42,9 @@ impl Serving {
             return;
         };
         let name = companion.device.name.clone();
-        match companion.session.received(Instant::now(), &publish.payload) {
+        let heard = companion.session.received(Instant::now(), &publish.payload);
+        self.presence.fetched(companion.device.key, companion.session.fetched());
+        match heard {
             Ok(Asked::Nothing) => {}
             Ok(Asked::Begun) => {
                 companion.firmware.begin();

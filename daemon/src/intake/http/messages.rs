@@ -29,6 +29,7 @@ use crate::{
         parameters::LONGEST_WAIT, receipt::Receipt, refusal::Refusal, schema::Message,
         state::State as MessageState,
     },
+    outbox::search::Search,
 };
 
 /// Rows in a listing, at most.
@@ -72,12 +73,52 @@ pub(super) fn bounded<N: Copy + PartialOrd + Display>(
 #[derive(Debug, Default, Deserialize, IntoParams)]
 #[into_params(parameter_in = Query)]
 pub(super) struct Listing {
-    /// Only those that are there.
-    #[param(value_type = Option<MessageState>)]
+    /// Only those in this state, or in one of several, with commas between them.
+    #[param(value_type = Option<String>, example = "failed,unknown", pattern = "^[a-z]+(,[a-z]+)*$", max_length = 200)]
     state: Option<String>,
+    /// Only this agent's; for the operator.
+    #[param(max_length = 40)]
+    agent: Option<String>,
+    /// Only those to this channel.
+    #[param(max_length = 40)]
+    channel: Option<String>,
+    /// Only those with this in their text, their address, the address book's name of that or their id, whatever the case.
+    #[param(max_length = 200)]
+    q: Option<String>,
+    /// Only those before this cursor: a listing's `next`.
+    #[param(max_length = 20)]
+    before: Option<String>,
     /// How many; 50 where it is left out.
     #[param(maximum = 1000)]
     limit: Option<u32>,
+}
+
+/// The longest that is looked for, in characters.
+const LONGEST_SEARCHED: usize = 200;
+
+impl Listing {
+    fn search(self) -> Result<Search, Refusal> {
+        let states = self.state.iter().flat_map(|words| words.split(',')).map(state);
+        let text = self.q.filter(|text| !text.is_empty());
+        if text.as_ref().is_some_and(|text| text.chars().count() > LONGEST_SEARCHED) {
+            let hint = format!("look for {LONGEST_SEARCHED} characters at most");
+            return Err(Refusal::input("\"q\" is too long", hint).because("query"));
+        }
+        let cursor = |cursor: String| {
+            cursor.parse().ok().filter(|seq: &i64| *seq >= 0).ok_or_else(|| {
+                Refusal::input("\"before\" is no cursor", "give the `next` of a listing as it came")
+                    .because("query")
+            })
+        };
+        Ok(Search {
+            states: states.collect::<Result<_, _>>()?,
+            agent: self.agent,
+            channel: self.channel,
+            text,
+            before: self.before.map(cursor).transpose()?,
+            limit: listed(self.limit)? as usize,
+        })
+    }
 }
 
 /// Messages, newest first.
@@ -86,6 +127,8 @@ struct Messages {
     /// Always true.
     ok: bool,
     messages: Vec<Summary>,
+    /// The cursor of what may follow, if something may. A search ends after a quarter of a second, with what it has found by then.
+    next: Option<String>,
 }
 
 /// Takes a call of the `message` tool.
@@ -146,11 +189,10 @@ pub(super) async fn submit(State(endpoint): State<Endpoint>, request: Request) -
 pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> Response {
     endpoint
         .serve(SENDERS, request, async |caller, request| {
-            let listing: Listing = query::read(&request)?;
-            let state = listing.state.as_deref().map(state).transpose()?;
-            let limit = listed(listing.limit)?;
-            let messages = endpoint.service(&caller).list(state, limit).await?;
-            Ok(Json(Messages { ok: true, messages }).into_response())
+            let search = query::read::<Listing>(&request)?.search()?;
+            let (messages, next) = endpoint.service(&caller).search(search).await?;
+            let next = next.map(|seq| seq.to_string());
+            Ok(Json(Messages { ok: true, messages, next }).into_response())
         })
         .await
 }
@@ -180,6 +222,7 @@ pub(super) async fn show(
             let mut view = Whole::of(message, receipt, parts);
             if let Some(standing) = &standing {
                 view.asked_together.clone_from(&standing.together);
+                view.request = Some(standing.request.to_string()).filter(|_| caller.role == Role::Operator);
             }
             if let Some(standing) = standing.filter(|standing| standing.quorum > 1) {
                 view.approvals = Some(format!("{} of {}", standing.by.len(), standing.quorum));

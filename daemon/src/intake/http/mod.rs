@@ -4,6 +4,7 @@
 //! for people in the README.
 
 mod agents;
+mod approvals;
 mod caller;
 mod companions;
 mod credential;
@@ -198,6 +199,8 @@ const TABLE: &[(&str, Make)] = &[
     ("messages", || routes!(operate::purge)),
     ("questions", || routes!(questions::ask)),
     ("questions", || routes!(questions::show)),
+    ("approvals", || routes!(approvals::list)),
+    ("approvals", || routes!(approvals::show)),
     ("files", || routes!(files::upload)),
     ("tools", || routes!(tools::list)),
     ("tools", || routes!(tools::call)),

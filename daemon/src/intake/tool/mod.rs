@@ -46,6 +46,7 @@ use crate::{
         parameters::LONGEST_WAIT,
         refusal::{Code, Refusal},
     },
+    outbox::search::Search,
     pipeline::Pipeline,
 };
 
@@ -235,7 +236,8 @@ impl Tools<'_> {
     }
 
     async fn queue(&self) -> Result<Value, Refusal> {
-        let messages = self.service().list(None, LISTED).await?;
+        let newest = Search { limit: LISTED as usize, ..Search::default() };
+        let (messages, _) = self.service().search(newest).await?;
         Ok(json!({"ok": true, "messages": messages}))
     }
 

@@ -15,3 +15,5 @@ pub mod question;
 mod screens;
 pub mod stage;
 pub mod waiting;
+
+pub use screens::first_page;

@@ -29,7 +29,7 @@ use crate::{
         row::Line,
         screen::Screen,
         status::{Health, Status},
-        view::{Ended, View},
+        view::{CardView, Ended, View},
     },
 };
 
@@ -53,6 +53,44 @@ pub(super) struct Snapshot<'a> {
     pub(super) hold_progress: Option<u8>,
     pub(super) status: Option<Status>,
     pub(super) health: Option<Health>,
+}
+
+/// The first page of a document as a card shows it that nobody has paged through yet, for whoever looks on from elsewhere. The time left
+/// is not in it: only the device counts that.
+pub fn first_page(document: &Document<'_>, geometry: Geometry) -> Screen {
+    let sheet = lay_out(document, geometry, 1);
+    let view = CardView {
+        request: document.request,
+        page: 1,
+        pages: sheet.count,
+        armed: false,
+        deniable: true,
+        unseen_files: false,
+        fault: false,
+    };
+    let mut screen = Screen::new(geometry, View::Card(view));
+    screen.set_header(&page_title(geometry, 1, sheet.count, sheet.title), "");
+    screen.body = sheet.rows;
+    unread(&mut screen);
+    screen
+}
+
+/// A page's number, a mark for each page if there is room, and what is on it: `2/3 ●●○ text`.
+fn page_title(geometry: Geometry, page: u16, pages: u16, title: &str) -> Line {
+    let mut line = Line::new();
+    let mut written = write!(line, "{page}/{pages} ");
+    if geometry.is_large() && (2..=MAX_MARKS).contains(&pages) {
+        written = written
+            .and_then(|()| (1..=pages).try_for_each(|at| line.write_char(if at <= page { '●' } else { '○' })))
+            .and_then(|()| line.write_char(' '));
+    }
+    written.and_then(|()| line.write_str(title)).expect("a title fits a line");
+    line
+}
+
+/// What the buttons do before the last page was shown.
+fn unread(screen: &mut Screen) {
+    screen.set_deciding_footer("next", false, "deny", true);
 }
 
 impl Snapshot<'_> {
@@ -156,7 +194,7 @@ impl Snapshot<'_> {
             return screen;
         };
         let sheet = lay_out(&document, self.geometry, card.page());
-        let title = self.page_title(view.page, view.pages, sheet.title);
+        let title = page_title(self.geometry, view.page, view.pages, sheet.title);
         screen.set_header(&title, &self.clock_and_queue(&title, &left));
         screen.body = sheet.rows;
         match (self.is_ready(), card.offer_state) {
@@ -165,27 +203,12 @@ impl Snapshot<'_> {
             _ if view.unseen_files => screen.set_deciding_footer("next", false, "only deny", true),
             _ if view.armed => screen.set_deciding_footer("hold: approve", true, "deny", true),
             _ if card.is_read() => screen.set_deciding_footer("let go", false, "deny", true),
-            _ => screen.set_deciding_footer("next", false, "deny", true),
+            _ => unread(&mut screen),
         }
         if view.armed {
             screen.hold = self.hold_progress;
         }
         screen
-    }
-
-    /// The page's number, a mark for each page if there is room, and what is on it: `2/3 ●●○ text`.
-    fn page_title(&self, page: u16, pages: u16, title: &str) -> Line {
-        let mut line = Line::new();
-        let mut written = write!(line, "{page}/{pages} ");
-        if self.geometry.is_large() && (2..=MAX_MARKS).contains(&pages) {
-            written = written
-                .and_then(|()| {
-                    (1..=pages).try_for_each(|at| line.write_char(if at <= page { '●' } else { '○' }))
-                })
-                .and_then(|()| line.write_char(' '));
-        }
-        written.and_then(|()| line.write_str(title)).expect("a title fits a line");
-        line
     }
 
     /// The time left and, if there is room, how many cards wait behind this one: `+2 4:59`, `busy 4:59`.
