@@ -13,10 +13,11 @@ use crate::{
     message::{
         call::Call,
         refusal::{Code, Refusal},
+        target::{Destination, Target},
     },
     outbox::transition::NewPart,
     pipeline::Pipeline,
-    policy::Verdict,
+    policy::{Origin, Scope, Source, Verdict},
 };
 
 /// What a dry run says: exactly what would be sent, were it not for hooks.
@@ -57,20 +58,75 @@ pub struct DryPart {
     pub request: serde_json::Value,
 }
 
+impl DryRun {
+    /// Of a target that is refused before anything else is known of it.
+    pub fn denied(refusal: Refusal, to: String) -> Self {
+        Self {
+            ok: false,
+            dry_run: true,
+            verdict: "deny",
+            reason: refusal.error,
+            code: Some(refusal.code),
+            hint: Some(refusal.hint),
+            to,
+            account: String::new(),
+            hooks_not_asked: vec![],
+            parts: vec![],
+        }
+    }
+}
+
 impl Pipeline {
     /// Says what [`submit`](Pipeline::submit) would do, and does nothing; files are looked at, and not kept. A platform may be asked
     /// whose address it is: the verdict depends on it.
     pub async fn dry_run(&self, agent: &str, call: Call) -> Result<DryRun, Refusal> {
-        self.dry_run_with(agent, call, &Renderings::default()).await
+        let source = self.source_of(agent, &call).await?;
+        self.dry_run_from(agent, call, source, &Renderings::default()).await
     }
 
-    async fn dry_run_with(
+    /// The same of a turn in the conversation `origin`, an owner's, or in none: for whoever asks what an agent's rules say, and has no
+    /// turn of it.
+    ///
+    /// # Errors
+    /// As of a call; or `origin` is no conversation of this hub's.
+    pub async fn try_as(
+        &self,
+        agent: &str,
+        call: Call,
+        origin: Option<&Destination>,
+    ) -> Result<DryRun, Refusal> {
+        let origin = match origin {
+            Some(origin) => Some(self.conversation(agent, origin).await?),
+            None => None,
+        };
+        let source = Source { origin, least_trusted: None };
+        self.dry_run_from(agent, call, source, &Renderings::default()).await
+    }
+
+    /// A conversation that an agent could have a turn in.
+    async fn conversation(&self, agent: &str, destination: &Destination) -> Result<Origin, Refusal> {
+        let Destination::Address { channel: Some(channel), address, thread, person } = destination else {
+            let hint = "write the conversation as channel:address";
+            return Err(Refusal::input("\"origin\" is no conversation", hint).because("origin"));
+        };
+        let bound = self.bound(agent, channel);
+        let (account, adapter) = self.0.accounts.pick(channel, bound).map_err(super::submit::no_account)?;
+        let spelt = adapter.spell(address, *person).map_err(|error| {
+            Refusal::input(error.to_string(), adapter.capabilities().address_hint).because("bad_address")
+        })?;
+        let address = self.identity_of(channel, account, &spelt).await?;
+        let place = Target { channel: channel.clone(), address, thread: thread.clone() };
+        let scope = Some(Scope::Owner);
+        Ok(Origin { account: account.to_owned(), place, session: None, turn: None, scope, because: None })
+    }
+
+    async fn dry_run_from(
         &self,
         agent: &str,
         mut call: Call,
+        source: Source,
         renderings: &Renderings,
     ) -> Result<DryRun, Refusal> {
-        let source = self.source_of(agent, &call).await?;
         let rules = self.rules(agent);
         let resolved = self.resolved(agent, &call, source.origin.as_ref()).await?;
         let Resolved { target, account, .. } = &resolved;
@@ -136,7 +192,10 @@ impl Pipeline {
         let renderings = Renderings::default();
         let mut answers = Vec::with_capacity(calls.len());
         for call in calls {
-            answers.push(self.dry_run_with(agent, call, &renderings).await);
+            answers.push(match self.source_of(agent, &call).await {
+                Ok(source) => self.dry_run_from(agent, call, source, &renderings).await,
+                Err(refusal) => Err(refusal),
+            });
         }
         answers
     }

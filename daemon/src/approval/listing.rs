@@ -3,7 +3,7 @@
 //! One line for each card, also where it is about several messages: the line is of the first that was not cancelled. Bounded, for a
 //! person reads it: the newest of what was decided, and of what waits no more than a page can show.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use gatepost_link::{RequestId, decision::PublicKey};
 use rusqlite::{Connection, params};
@@ -39,6 +39,13 @@ const DECIDERS: &str = "SELECT 'companion:' || name FROM (
             UNION ALL SELECT device, decided_at FROM approvals WHERE request = ?1 AND device IS NOT NULL
         ) GROUP BY device
     ) JOIN devices ON key = device ORDER BY at, name";
+
+/// Decisions, the latest first, and approvals of what still waits; a decision about several messages counts once.
+const DECISIONS: &str = "SELECT device, at, 1 FROM votes
+    UNION ALL SELECT device, decided_at, verdict = 'approve' FROM (
+        SELECT device, decided_at, verdict, request FROM approvals INDEXED BY approvals_decided
+        WHERE decided_at IS NOT NULL ORDER BY decided_at DESC LIMIT ?1
+    ) WHERE device IS NOT NULL GROUP BY request";
 
 /// A card, in a list. Times are milliseconds since 1970.
 #[derive(Debug, Clone)]
@@ -156,6 +163,49 @@ impl Approvals {
     }
 }
 
+/// What a companion has decided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Decided {
+    /// Whether the last of it was an approval; nothing, if that is not stored any more.
+    pub last: Option<bool>,
+    /// Within a day.
+    pub approved: u32,
+    /// Within a day.
+    pub denied: u32,
+}
+
+impl Approvals {
+    /// What each companion has decided, as far as a look at the latest decisions tells.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn decided(&self) -> Result<HashMap<PublicKey, Decided>, StoreError> {
+        self.outbox.store().read(|db| decisions(db, now_ms())).await
+    }
+}
+
+fn decisions(db: &Connection, now: i64) -> Result<HashMap<PublicKey, Decided>, StoreError> {
+    let mut rows = db.prepare_cached(DECISIONS)?;
+    let mut rows = rows.query([MOST_ROWS as i64])?;
+    let mut all = HashMap::<PublicKey, Decided>::new();
+    let mut last_at = HashMap::<PublicKey, i64>::new();
+    while let Some(row) = rows.next()? {
+        let (device, at, approved) = (PublicKey(row.get(0)?), row.get(1)?, row.get(2)?);
+        let decided = all.entry(device).or_default();
+        if last_at.get(&device).is_none_or(|last| *last < at) {
+            last_at.insert(device, at);
+            decided.last = Some(approved);
+        }
+        if at > now - DAY {
+            match approved {
+                true => decided.approved += 1,
+                false => decided.denied += 1,
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// The requests that wait, each once, and whether people are asked about it.
 fn open(db: &Connection) -> Result<Vec<(RequestId, bool)>, StoreError> {
     let mut rows = db.prepare_cached(OPEN)?;
@@ -242,7 +292,10 @@ mod tests {
 
     use super::*;
     use crate::{
-        approval::{Terms, testing::Fixture},
+        approval::{
+            Terms,
+            testing::{Fixture, public},
+        },
         message::state::{Actor, Event, State},
     };
 
@@ -269,6 +322,10 @@ mod tests {
         let by = |card: &Card| (card.message.state, card.by.clone());
         assert_eq!(by(&decided[0]), (State::Denied, vec!["companion:hall".to_owned()]));
         assert_eq!(by(&decided[1]), (State::Ready, vec!["companion:shelf".to_owned()]));
+        let of = fixture.approvals.decided().await.unwrap();
+        let (hall, shelf) = (of[&public(7)], of[&public(9)]);
+        assert_eq!((hall.last, hall.approved, hall.denied), (Some(false), 0, 1));
+        assert_eq!((shelf.last, shelf.approved, shelf.denied), (Some(true), 1, 0));
         assert!(waiting[0].asks_at.is_none() && waiting[0].by.is_empty() && waiting[0].decided_at.is_none());
         let wait = later[0].asks_at.unwrap() - now_ms();
         assert!((3_500_000..=3_600_000).contains(&wait), "{wait}");

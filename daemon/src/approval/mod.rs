@@ -124,6 +124,11 @@ impl Approvals {
         self.terms
     }
 
+    /// The hub's public key, by which its own signatures are known.
+    pub fn hub(&self) -> PublicKey {
+        self.hub
+    }
+
     /// Which companions are here.
     pub fn presence(&self) -> &Presence {
         &self.presence

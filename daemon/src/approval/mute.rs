@@ -13,7 +13,7 @@ use super::Approvals;
 use crate::{
     audit::{self, Entry, Event},
     clock,
-    store::{StoreError, now_ms},
+    store::{Store, StoreError, now_ms},
 };
 
 /// The longest mute. Who wants no more of an agent takes its token away.
@@ -56,35 +56,46 @@ impl Approvals {
     /// # Errors
     /// The database.
     pub async fn mute(&self, agent: &str, time: Duration, by: &str) -> Result<Option<i64>, StoreError> {
-        let (agent, by) = (agent.to_owned(), by.to_owned());
-        let (until, waiting): (Option<i64>, Option<i64>) = self
-            .outbox
-            .store()
-            .write(move |tx| {
-                let now = now_ms();
-                let ms = i64::try_from(time.min(LONGEST).as_millis()).unwrap_or(0);
-                let until = (ms > 0).then(|| now.saturating_add(ms));
-                let was_muted = self::until(tx, &agent, now)?.is_some();
-                tx.execute("DELETE FROM mutes WHERE agent = ? OR until <= ?", params![agent, now])?;
-                let (event, detail) = match until {
-                    Some(until) => {
-                        tx.execute("INSERT INTO mutes (agent, until) VALUES (?, ?)", params![agent, until])?;
-                        (Event::AgentMuted, json!({"name": agent, "until": clock::rfc3339(until)}))
-                    }
-                    None => (Event::AgentUnmuted, json!({"name": agent})),
-                };
-                if until.is_some() || was_muted {
-                    audit::append(tx, &Entry { actor: &by, event, message: None, detail })?;
-                }
-                let waiting = tx.prepare_cached(WAITING)?.query_row([&agent], |row| row.get(0)).optional()?;
-                Ok::<_, StoreError>((until, waiting))
-            })
-            .await?;
+        let (until, waiting) = mute(self.outbox.store(), agent, time, by).await?;
         if let Some(message) = waiting {
             self.outbox.changed(message);
         }
         Ok(until)
     }
+}
+
+/// The same in a database that no hub is working on; and a message that waits for its card, if one does.
+///
+/// # Errors
+/// The database.
+pub async fn mute(
+    store: &Store,
+    agent: &str,
+    time: Duration,
+    by: &str,
+) -> Result<(Option<i64>, Option<i64>), StoreError> {
+    let (agent, by) = (agent.to_owned(), by.to_owned());
+    store
+        .write(move |tx| {
+            let now = now_ms();
+            let ms = i64::try_from(time.min(LONGEST).as_millis()).unwrap_or(0);
+            let end = (ms > 0).then(|| now.saturating_add(ms));
+            let was_muted = until(tx, &agent, now)?.is_some();
+            tx.execute("DELETE FROM mutes WHERE agent = ? OR until <= ?", params![agent, now])?;
+            let (event, detail) = match end {
+                Some(end) => {
+                    tx.execute("INSERT INTO mutes (agent, until) VALUES (?, ?)", params![agent, end])?;
+                    (Event::AgentMuted, json!({"name": agent, "until": clock::rfc3339(end)}))
+                }
+                None => (Event::AgentUnmuted, json!({"name": agent})),
+            };
+            if end.is_some() || was_muted {
+                audit::append(tx, &Entry { actor: &by, event, message: None, detail })?;
+            }
+            let waiting = tx.prepare_cached(WAITING)?.query_row([&agent], |row| row.get(0)).optional()?;
+            Ok((end, waiting))
+        })
+        .await
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 //! - [`checkpoint`]: the chain's hash, signed by the hub's key, and what stands for purged rows;
 //! - [`beginning`]: from where on the rows of messages have hashes of them;
 //! - [`Event`]: what can happen;
+//! - [`listing`]: some rows of it, for a person;
 //! - [`mod@verify`]: reads all of it, and names what was removed, changed, reordered or cut off.
 
 pub mod beginning;
@@ -14,6 +15,7 @@ pub mod checkpoint;
 mod event;
 mod fault;
 mod line;
+pub mod listing;
 pub mod verify;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};

@@ -21,6 +21,8 @@ use crate::{message::state::State, store::StoreError};
 const MAX_LISTED: usize = 50;
 /// Whether there is such a row.
 const HAS_EVENT: &str = "SELECT 1 FROM audit WHERE event = ? LIMIT 1";
+/// After so many rows whoever watches is told.
+const TOLD: u64 = 512;
 /// How far from its place a row is looked for, in rows.
 const NEAR: i64 = 256;
 
@@ -43,13 +45,26 @@ pub struct Report {
 
 /// Reads the audit of the hub with this key. `kept`: the checkpoint from beside the database.
 pub fn verify(db: &Connection, hub: &[u8; 32], kept: Option<Checkpoint>) -> Result<Report, StoreError> {
+    verify_watched(db, hub, kept, &mut |_| Ok(()))
+}
+
+/// The same; `watch` is told how many rows were read, every few hundred, and may end it.
+///
+/// # Errors
+/// The database, or what `watch` says.
+pub fn verify_watched(
+    db: &Connection,
+    hub: &[u8; 32],
+    kept: Option<Checkpoint>,
+    watch: &mut dyn FnMut(u64) -> Result<(), StoreError>,
+) -> Result<Report, StoreError> {
     let (good, forged): (Vec<_>, Vec<_>) =
         Checkpoint::all(db)?.into_iter().chain(kept).partition(|checkpoint| checkpoint.is_signed_by(hub));
     let mut faults: Vec<Fault> =
         forged.iter().map(|checkpoint| Fault::Forged { row: checkpoint.seq }).collect();
     let root = good.iter().filter(|checkpoint| checkpoint.purged).max_by_key(|checkpoint| checkpoint.seq);
     let (purged_to, start) = root.map_or((0, [0; 32]), |root| (root.seq, root.hash));
-    let (rows, last) = walk(db, purged_to, start, &mut faults)?;
+    let (rows, last) = walk(db, purged_to, start, &mut faults, watch)?;
 
     let mut signed_to = purged_to;
     let (mut cut, mut rewritten) = (None, None);
@@ -88,6 +103,7 @@ fn walk(
     after: i64,
     start: [u8; 32],
     faults: &mut Vec<Fault>,
+    watch: &mut dyn FnMut(u64) -> Result<(), StoreError>,
 ) -> Result<(u64, i64), StoreError> {
     let mut lines = db.prepare(&format!("{LINES} WHERE seq > ? ORDER BY seq"))?;
     let mut near = db.prepare(&format!("{LINES} WHERE seq BETWEEN ? AND ? ORDER BY seq"))?;
@@ -129,6 +145,9 @@ fn walk(
         }
         previous = Some(hash);
         (rows, last) = (rows + 1, line.seq);
+        if rows % TOLD == 0 {
+            watch(rows)?;
+        }
     }
     Ok((rows, last))
 }

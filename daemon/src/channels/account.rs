@@ -74,6 +74,8 @@ struct Account {
     fingerprint: Fingerprint,
     /// Nobody set it up: the channel is the hub's own.
     built_in: bool,
+    /// Whether its settings have it read what people write.
+    receives: bool,
 }
 
 /// Why no account answers to a channel and an account name.
@@ -111,14 +113,14 @@ impl Accounts {
         on_unknown: OnUnknown,
         fingerprint: Fingerprint,
     ) {
-        let open = Account { adapter, on_unknown, fingerprint, built_in: false };
+        let open = Account { adapter, on_unknown, fingerprint, built_in: false, receives: false };
         self.0.entry(channel.into()).or_default().insert(account.into(), open);
     }
 
     /// Adds the account of a channel that is the hub's own. It always stands for the same.
     pub fn add_built_in(&mut self, (channel, account): (&str, &str), adapter: Arc<dyn Adapter>) {
         let (on_unknown, fingerprint) = (OnUnknown::default(), Fingerprint([0; 32]));
-        let open = Account { adapter, on_unknown, fingerprint, built_in: true };
+        let open = Account { adapter, on_unknown, fingerprint, built_in: true, receives: false };
         self.0.entry(channel.into()).or_default().insert(account.into(), open);
     }
 
@@ -127,6 +129,18 @@ impl Accounts {
         if let Some(open) = others.0.get(channel).and_then(|accounts| accounts.get(account)) {
             self.0.entry(channel.into()).or_default().insert(account.into(), open.clone());
         }
+    }
+
+    /// Says of an account that its settings have it read what people write.
+    pub fn set_receives(&mut self, channel: &str, account: &str) {
+        if let Some(open) = self.0.get_mut(channel).and_then(|accounts| accounts.get_mut(account)) {
+            open.receives = true;
+        }
+    }
+
+    /// Whether an account reads what people write.
+    pub fn receives(&self, channel: &str, account: &str) -> bool {
+        self.0.get(channel).and_then(|accounts| accounts.get(account)).is_some_and(|open| open.receives)
     }
 
     /// What becomes of a part of this account when nobody can tell whether it arrived.

@@ -1,5 +1,7 @@
 //! `gatepost agent`.
 
+use std::time::Duration;
+
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -7,8 +9,10 @@ use super::{Failed, output};
 use crate::client::{Client, Place, Request};
 use crate::{
     agents::{self, AgentError, Role},
-    config::Config,
+    approval::mute::{self, LONGEST},
+    config::{Config, Span},
     printing::{PrintError, print_note, print_result},
+    settings::is_name,
     store::{DirectoryLock, LockError, Store, StoreError, owner::become_owner},
 };
 
@@ -35,6 +39,18 @@ pub(super) enum Command {
     Revoke {
         /// Whose.
         name: String,
+    },
+    /// Have nobody asked about an agent's messages for a while: they are held, and wait.
+    #[command(group = clap::ArgGroup::new("how").required(true))]
+    Mute {
+        /// The agent.
+        name: String,
+        /// For so long from now on, 24h at most.
+        #[arg(long = "for", value_name = "TIME", group = "how", value_parser = |span: &str| Span::try_from(span.to_owned()))]
+        time: Option<Span>,
+        /// End it: people are asked again.
+        #[arg(long, group = "how")]
+        end: bool,
     },
 }
 
@@ -77,6 +93,19 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
         Command::Revoke { name } => {
             tokens.revoke(&name).await?;
             print_note!("{name} has no token any more");
+        }
+        Command::Mute { name, time, end: _ } => {
+            let time = time.map_or(Duration::ZERO, |Span(time)| time);
+            if time > LONGEST {
+                return Err(Failed::Usage("a mute lasts 24h at most".into()));
+            }
+            match tokens.mute(&name, time, &config).await? {
+                Some(until) => print_note!(
+                    "nobody is asked about messages of {name} until {}; what is held meanwhile waits",
+                    output::moment(&until)
+                ),
+                None => print_note!("people are asked about messages of {name} again"),
+            }
         }
     }
     Ok(())
@@ -133,7 +162,35 @@ impl Tokens {
             }
             Self::Hub(client) => {
                 let answer = client.call(Method::GET, "/v1/agents", Request::default()).await?;
-                Ok(answer.get("agents").and_then(Value::as_array).cloned().unwrap_or_default())
+                let mut listed = answer.get("agents").and_then(Value::as_array).cloned().unwrap_or_default();
+                // Agents of the configuration are among them that have no token.
+                listed.retain(|one| one["created_at"].is_string());
+                let shown = |one: &Value| json!({"name": one["name"], "role": one["role"], "created_at": one["created_at"]});
+                Ok(listed.iter().map(shown).collect())
+            }
+        }
+    }
+
+    /// Until when it is muted then.
+    async fn mute(&self, name: &str, time: Duration, config: &Config) -> Result<Option<String>, Failed> {
+        if !is_name(name) {
+            return Err(Failed::refused(AgentError::Name(name.into())));
+        }
+        match self {
+            Self::Here(store) => {
+                let listed = agents::list(store).await.map_err(Failed::refused)?;
+                let is_agent = |token: &agents::Listed| token.name == name && token.role == Role::Agent;
+                if !config.agents.contains_key(name) && !listed.iter().any(is_agent) {
+                    return Err(Failed::NotFound(format!("there is no agent {name}")));
+                }
+                let (until, _) = mute::mute(store, name, time, "operator").await.map_err(Failed::refused)?;
+                Ok(until.map(crate::clock::rfc3339))
+            }
+            Self::Hub(client) => {
+                let request =
+                    Request { body: Some(json!({"seconds": time.as_secs()})), ..Request::default() };
+                let answer = client.call(Method::POST, &format!("/v1/agents/{name}/mute"), request).await?;
+                Ok(answer["muted_until"].as_str().map(str::to_owned))
             }
         }
     }
@@ -145,8 +202,8 @@ impl Tokens {
                 error => Failed::refused(error),
             }),
             Self::Hub(client) => {
-                if !crate::settings::is_name(name) {
-                    return Err(Failed::refused(agents::AgentError::Name(name.into())));
+                if !is_name(name) {
+                    return Err(Failed::refused(AgentError::Name(name.into())));
                 }
                 client.call(Method::DELETE, &format!("/v1/agents/{name}"), Request::default()).await?;
                 Ok(())

@@ -12,6 +12,7 @@ mod attach_from;
 pub mod changes;
 mod check;
 mod checked;
+pub mod effective;
 mod entries;
 pub mod heartbeat;
 pub mod hooks;
@@ -34,6 +35,7 @@ use std::{
     collections::BTreeMap,
     io::ErrorKind,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use serde::Deserialize;
@@ -160,6 +162,9 @@ pub struct Config {
     /// What they are.
     #[serde(skip)]
     checked: Checked,
+    /// What it was read from.
+    #[serde(skip)]
+    text: Arc<str>,
 }
 
 impl Config {
@@ -196,6 +201,11 @@ impl Config {
         Ok(config)
     }
 
+    /// The text that it was read from.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Checks a text. `path` is for messages only.
     pub fn parse(text: &str, path: &Path) -> Result<Self, ConfigError> {
         Self::parse_with(text, path, paths::DEFAULT_DATA_DIR.into())
@@ -208,6 +218,7 @@ impl Config {
             config.hub.data_dir = data_dir;
         }
         config.places = entries::Places::of(text, path);
+        config.text = text.into();
         config.checked = config.check().map_err(|error| error.located(text, path))?;
         Ok(config)
     }

@@ -116,6 +116,11 @@ struct Shared {
     far: Semaphore,
 }
 
+/// What a file is, by its first bytes.
+pub fn media_type(head: &[u8]) -> String {
+    sniff::sniff(&head[..head.len().min(sniff::HEAD)], None).kind
+}
+
 /// A file that is in the folder, and stays there as long as this is held, whether anything refers to it or not.
 #[derive(Debug)]
 pub struct Staged {

@@ -64,12 +64,16 @@ impl Opened {
                 };
                 let kind =
                     kind(channel).ok_or_else(|| failed(OpenError::Invalid("no such channel".into())))?;
+                let receives = settings.get("receive").and_then(toml::Value::as_bool) == Some(true);
                 let mut settings = settings.clone();
                 let on_unknown = OnUnknown::take(&mut settings).map_err(failed)?;
                 let fingerprint = Fingerprint::of(kind, &settings);
                 let opening = Opening { account, settings, http: http.clone(), store: store.clone() };
                 let open = (kind.open)(opening).map_err(failed)?;
                 accounts.add((channel, account), open, on_unknown, fingerprint);
+                if receives {
+                    accounts.set_receives(channel, account);
+                }
                 made_of.insert(key, of);
             }
         }

@@ -32,7 +32,12 @@ use super::{
 };
 use crate::{
     audit::{self, Entry, Event},
-    config::{Config, ConfigError, changes::Changes, locate::locate_in},
+    config::{
+        Config, ConfigError,
+        changes::Changes,
+        effective::{self, SettingsOrigin, SettingsSection},
+        locate::locate_in,
+    },
     intake::wake::{Waker, Wakers},
     metrics::reloads::Reloads,
     outbox::bounds::Bounds,
@@ -171,6 +176,43 @@ impl Reload {
             done
         });
         done.await.unwrap_or(Err(ReloadError::Stopping))
+    }
+
+    /// The configuration that holds, key by key, and the file it is from. What a running hub does not change is as it was at the start.
+    ///
+    /// # Errors
+    /// The hub is stopping.
+    pub async fn settings(&self) -> Result<(Option<PathBuf>, Vec<SettingsSection>), ReloadError> {
+        let (text, started, config) = {
+            let holds = self.0.holds.lock().await;
+            let config = holds.as_ref().map(|holds| holds.config.clone()).ok_or(ReloadError::Stopping)?;
+            (config.text().to_owned(), self.0.started.clone(), config)
+        };
+        let mut sections = effective::sections(&text);
+        let waiting = config.changes(&config, &started).at_next_start;
+        if !waiting.is_empty() {
+            let before = effective::sections(started.text());
+            let waits = |section: &str, key: &str| {
+                let whole = format!("{section}.{key}");
+                waiting.iter().any(|name| *name == whole || *name == section)
+            };
+            for section in &mut sections {
+                let Some(old) = before.iter().find(|old| old.section == section.section) else { continue };
+                section.keys.retain(|key| !waits(&section.section, &key.key));
+                section.keys.extend(old.keys.iter().filter(|key| waits(&old.section, &key.key)).cloned());
+            }
+        }
+        let hub = sections.iter_mut().find(|section| section.section == "hub");
+        if let Some(key) = hub.and_then(|hub| hub.keys.iter_mut().find(|key| key.key == "data_dir"))
+            && key.origin == SettingsOrigin::Default
+        {
+            // Where it is, and not where it would be on another machine.
+            key.value = serde_json::Value::from(started.hub.data_dir.to_string_lossy()).to_string();
+            if std::env::var_os("STATE_DIRECTORY").is_some() {
+                key.origin = SettingsOrigin::Environment;
+            }
+        }
+        Ok((self.0.file.clone(), sections))
     }
 
     /// Lets all accounts say goodbye. There is no reload after this.

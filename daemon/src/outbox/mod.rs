@@ -11,6 +11,7 @@
 //! - [`located`]: where messages are, by what was sent and heard;
 //! - [`notices`]: what agents are told;
 //! - [`edits`]: messages that were edited, where an edit is a message of its own;
+//! - [`figures`]: the last day in numbers;
 //! - [`form_submissions`]: what an account is told of its own messages that hears from its platform;
 //! - [`outcome`]: what an operator says became of a part that is uncertain;
 //! - [`pauses`]: when platforms take something again;
@@ -24,6 +25,7 @@ pub mod accept;
 pub mod bounds;
 pub mod digest;
 pub mod edits;
+pub mod figures;
 pub mod form_submissions;
 pub mod located;
 pub mod new_message;

@@ -63,6 +63,12 @@ pub(crate) const DEPTHS: &str = concat!(
     live!(),
     " GROUP BY state, channel ORDER BY channel, state"
 );
+/// By state: how many, and the oldest of them.
+pub(super) const LIVE_COUNTS: &str =
+    concat!("SELECT state, count(*), min(seq) FROM messages WHERE ", live!(), " GROUP BY state");
+/// What ended since a time, the latest first, and whether people were asked about it.
+pub(super) const ENDED_SINCE: &str = "SELECT ended_at, state, accepted_at, EXISTS (SELECT 1 FROM approvals WHERE message = seq) \
+     FROM messages INDEXED BY messages_ended WHERE ended_at IS NOT NULL AND ended_at >= ?1 ORDER BY ended_at DESC LIMIT ?2";
 /// Rows are numbered in the order of acceptance, so the lowest number is the oldest.
 pub(crate) const OLDEST: &str = concat!(
     "SELECT accepted_at FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE ",
@@ -127,6 +133,8 @@ mod tests {
             DEPTHS,
             OLDEST,
             OF_AGENT,
+            LIVE_COUNTS,
+            ENDED_SINCE,
             FOUND,
             FOUND_OF_AGENT,
             FOUND_LIVE,

@@ -11,6 +11,8 @@ use std::{
 };
 
 use futures_util::future::join_all;
+use gatepost_chunk::Unit;
+use rusqlite::Connection;
 use serde::Serialize;
 use tokio::sync::Mutex;
 use utoipa::ToSchema;
@@ -23,8 +25,12 @@ use crate::{
     store::StoreError,
 };
 
-/// How long an answer counts.
+/// How long an answer counts; and for whoever wants to know it anew.
 const FRESH: Duration = Duration::from_mins(1);
+const ANEW: Duration = Duration::from_secs(10);
+/// The longest look for what was sent last.
+const LONGEST_LOOK: Duration = Duration::from_millis(200);
+const MB: u64 = 1_000_000;
 /// The longest that a platform may take.
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -44,6 +50,13 @@ pub struct Ready {
     /// Until when its platform has asked to be left alone; it is not ready then. RFC 3339, UTC.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub paused_until: Option<String>,
+    /// The most that it takes, in words: `4,096 characters, files of 50 MB`.
+    pub limits: String,
+    /// Whether it reads what people write.
+    pub receives: bool,
+    /// When something was sent last, as far as a short look tells; for the operator.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_sent_at: Option<String>,
     /// What it received and no agent was told of, the latest first; for the operator. Without any it is left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<DroppedEvents>,
@@ -74,25 +87,35 @@ impl Readiness {
         accounts: &Accounts,
         counts: impl Fn(&str, &str) -> bool,
         paused: impl Fn(&str, &str) -> Option<Paused>,
+        fresh: Duration,
     ) -> Vec<Ready> {
         // Held meanwhile: whoever asks at the same time wants the same answers.
         let mut known = self.0.lock().await;
         let asked = accounts.iter().filter(|(channel, account, _)| counts(channel, account)).map(
             |(channel, account, adapter)| {
                 let key = (channel.to_owned(), account.to_owned());
-                let known = known.get(&key).filter(|known| known.at.elapsed() < FRESH);
+                let known = known.get(&key).filter(|known| known.at.elapsed() < fresh);
                 let own = Arc::downgrade(adapter);
                 let fresh = known.filter(|known| known.adapter.ptr_eq(&own)).cloned();
                 let paused = paused(channel, account);
+                let receives = accounts.receives(channel, account);
                 async move {
                     let mode = adapter.capabilities().mode;
                     let (channel, account) = key.clone();
+                    let blank = Ready {
+                        channel: channel.clone(),
+                        account,
+                        mode,
+                        ready: false,
+                        said: String::new(),
+                        paused_until: None,
+                        limits: limits(adapter.as_ref()),
+                        receives,
+                        last_sent_at: None,
+                        dropped: Vec::new(),
+                    };
                     if let Some(Paused { said, until }) = paused {
-                        let paused_until = Some(until);
-                        let dropped = Vec::new();
-                        let ready =
-                            Ready { channel, account, mode, ready: false, said, paused_until, dropped };
-                        return (ready, None);
+                        return (Ready { said, paused_until: Some(until), ..blank }, None);
                     }
                     if let Some(fresh) = fresh {
                         return (fresh.ready.clone(), Some((key, fresh)));
@@ -106,8 +129,7 @@ impl Readiness {
                             (false, mode.not_ready(&channel, &why))
                         }
                     };
-                    let dropped = Vec::new();
-                    let ready = Ready { channel, account, mode, ready, said, paused_until: None, dropped };
+                    let ready = Ready { ready, said, ..blank };
                     (ready.clone(), Some((key, Known { at: Instant::now(), adapter: own, ready })))
                 }
             },
@@ -126,6 +148,18 @@ impl Pipeline {
     /// # Errors
     /// The database.
     pub async fn ready(&self, agent: Option<&str>) -> Result<Vec<Ready>, StoreError> {
+        self.ready_within(agent, FRESH).await
+    }
+
+    /// The same, with what a platform said within the last ten seconds at most.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn ready_anew(&self, agent: Option<&str>) -> Result<Vec<Ready>, StoreError> {
+        self.ready_within(agent, ANEW).await
+    }
+
+    async fn ready_within(&self, agent: Option<&str>, fresh: Duration) -> Result<Vec<Ready>, StoreError> {
         let shared = &self.0;
         let pauses = shared.outbox.pauses().await?;
         let rules = agent.map(|agent| shared.agents.get(agent));
@@ -142,16 +176,82 @@ impl Pipeline {
             let said = if agent.is_some() { pause.sentence() } else { pause.in_its_words() };
             Some(Paused { said, until: rfc3339(pause.until) })
         };
-        let mut ready = shared.readiness.of(&shared.accounts, counts, paused).await;
+        let mut ready = shared.readiness.of(&shared.accounts, counts, paused, fresh).await;
         if agent.is_some() {
             return Ok(ready);
         }
         let read = shared.outbox.store().read(move |db| -> Result<_, StoreError> {
+            let sent = last_sent(db, ready.len())?;
             for one in &mut ready {
+                let key = (one.channel.clone(), one.account.clone());
+                one.last_sent_at = sent.get(&key).copied().map(rfc3339);
                 one.dropped = drops::of_account(db, &one.channel, &one.account)?;
             }
             Ok(ready)
         });
         read.await
+    }
+}
+
+/// When each account sent something last: of the newest messages, as far as a short look goes.
+fn last_sent(db: &Connection, accounts: usize) -> Result<BTreeMap<(String, String), i64>, StoreError> {
+    let (mut sent, began) = (BTreeMap::new(), Instant::now());
+    let mut rows = db.prepare_cached(
+        "SELECT channel, account, ended_at, state = 'sent' FROM messages INDEXED BY messages_ended
+         WHERE ended_at IS NOT NULL ORDER BY ended_at DESC LIMIT 20000",
+    )?;
+    let mut rows = rows.query([])?;
+    while let Some(row) = rows.next()? {
+        if sent.len() >= accounts || began.elapsed() > LONGEST_LOOK {
+            break;
+        }
+        if row.get::<_, bool>(3)? {
+            sent.entry((row.get(0)?, row.get(1)?)).or_insert(row.get(2)?);
+        }
+    }
+    Ok(sent)
+}
+
+/// The most that an account takes, in words.
+fn limits(adapter: &dyn Adapter) -> String {
+    let flavour = adapter.flavour();
+    let unit = match flavour.unit {
+        Unit::Bytes => "bytes",
+        Unit::CodePoints | Unit::Graphemes | Unit::Utf16 => "characters",
+    };
+    let text = match flavour.limit {
+        Some(limit) => format!("{} {unit}", thousands(limit as u64)),
+        None => "text of any length".to_owned(),
+    };
+    match adapter.capabilities().files {
+        Some(rules) if rules.max_size >= MB => {
+            format!("{text}, files of {} MB", thousands(rules.max_size / MB))
+        }
+        Some(_) => format!("{text}, files"),
+        None => format!("{text}, no files"),
+    }
+}
+
+/// A number with commas.
+fn thousands(number: u64) -> String {
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).unwrap_or_default())
+        .collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_has_a_comma_before_each_three_digits() {
+        for (number, written) in [(0, "0"), (999, "999"), (1_000, "1,000"), (26_214_400, "26,214,400")] {
+            assert_eq!(thousands(number), written);
+        }
     }
 }

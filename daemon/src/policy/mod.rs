@@ -24,7 +24,7 @@ use crate::message::{
 };
 
 /// What happens to a message that leaves its own conversation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CrossContext {
     /// A person is asked.

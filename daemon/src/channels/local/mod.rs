@@ -11,7 +11,7 @@ pub(super) mod profile;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
-use rusqlite::params;
+use rusqlite::{Connection, params};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -94,26 +94,48 @@ pub async fn read(
     after: i64,
     limit: u32,
 ) -> Result<Vec<Arrived>, StoreError> {
-    store
-        .read(move |db| {
-            let mut rows = db.prepare(
-                "SELECT seq, account, address, thread, text, at, attachment FROM local
-                 WHERE (?1 IS NULL OR address = ?1) AND seq > ?2 ORDER BY seq LIMIT ?3",
-            )?;
-            let rows = rows.query_map(params![address, after, limit], |row| {
-                Ok(Arrived {
-                    seq: row.get(0)?,
-                    account: row.get(1)?,
-                    address: row.get(2)?,
-                    thread: row.get(3)?,
-                    text: row.get(4)?,
-                    at: Time(row.get(5)?),
-                    attachment: attachment(row.get_ref(6)?.as_str_or_null()?)?,
-                })
-            })?;
-            Ok(rows.collect::<Result<_, _>>()?)
+    store.read(move |db| arrived(db, "ORDER BY seq LIMIT ?3", address.as_deref(), after, limit)).await
+}
+
+/// The newest that arrived after number `after`, at most `last` of it, oldest first.
+pub async fn newest(
+    store: &Store,
+    address: Option<String>,
+    after: i64,
+    last: u32,
+) -> Result<Vec<Arrived>, StoreError> {
+    let newest = store
+        .read(move |db| arrived(db, "ORDER BY seq DESC LIMIT ?3", address.as_deref(), after, last))
+        .await;
+    newest.map(|mut newest| {
+        newest.reverse();
+        newest
+    })
+}
+
+fn arrived(
+    db: &Connection,
+    order: &str,
+    address: Option<&str>,
+    after: i64,
+    limit: u32,
+) -> Result<Vec<Arrived>, StoreError> {
+    let mut rows = db.prepare_cached(&format!(
+        "SELECT seq, account, address, thread, text, at, attachment FROM local
+         WHERE (?1 IS NULL OR address = ?1) AND seq > ?2 {order}"
+    ))?;
+    let rows = rows.query_map(params![address, after, limit], |row| {
+        Ok(Arrived {
+            seq: row.get(0)?,
+            account: row.get(1)?,
+            address: row.get(2)?,
+            thread: row.get(3)?,
+            text: row.get(4)?,
+            at: Time(row.get(5)?),
+            attachment: attachment(row.get_ref(6)?.as_str_or_null()?)?,
         })
-        .await
+    })?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 fn attachment(text: Option<&str>) -> rusqlite::Result<Option<Attachment>> {

@@ -21,6 +21,7 @@ use crate::{
         Approvals,
         listing::{Card, Cards, Shown},
     },
+    audit::checkpoint::from_hex,
     files::kept::Kept,
     intake::{message_service::broken, views::time},
     message::{
@@ -28,7 +29,6 @@ use crate::{
         state::State as MessageState,
     },
     pipeline::Pipeline,
-    random::from_hex,
     render::{Look, Run},
 };
 

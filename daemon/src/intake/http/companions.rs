@@ -1,10 +1,13 @@
 //! Companions, for the operator.
 
+use std::collections::HashSet;
+
 use axum::{
     Json,
     extract::{Path, Request, State, rejection::PathRejection},
     response::{IntoResponse as _, Response},
 };
+use gatepost_link::RequestId;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -12,6 +15,7 @@ use super::{Endpoint, caller, problem::Refused};
 use crate::{
     agents::Role,
     approval::{
+        listing::Decided,
         presence::Broker,
         registry::{DeviceError, Registered},
     },
@@ -42,6 +46,15 @@ struct Companion {
     added_at: String,
     seen_at: Option<String>,
     decided_at: Option<String>,
+    /// What it decided last, in a listing: `approve` or `deny`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decided: Option<&'static str>,
+    /// How often it decided within 24 hours, in a listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    today: Option<Today>,
+    /// The request whose card it shows, in a listing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shows: Option<String>,
     /// The counter of its last decision; 0 before the first.
     counter: i64,
     revoked_at: Option<String>,
@@ -72,6 +85,9 @@ impl From<&Registered> for Companion {
             added_at: time(device.added_at),
             seen_at: device.seen_at.map(time),
             decided_at: device.decided_at.map(time),
+            decided: None,
+            today: None,
+            shows: None,
             counter: device.counter,
             revoked_at: device.revoked_at.map(time),
             online: None,
@@ -85,18 +101,34 @@ impl From<&Registered> for Companion {
 
 impl Companion {
     /// In a listing.
-    fn listed(listed: &Listed, view: Option<CompanionView>) -> Self {
+    fn listed(
+        listed: &Listed,
+        view: Option<CompanionView>,
+        decided: Decided,
+        shows: Option<RequestId>,
+    ) -> Self {
         let (firmware, update) = view.map_or((None, None), |view| (view.firmware, view.update));
         let able = listed.unable.is_none() && listed.device.revoked_at.is_none();
         Self {
             online: Some(listed.online),
             able: Some(able),
             unable_because: listed.unable.map(|why| why.to_string()),
+            decided: decided.last.map(|approved| if approved { "approve" } else { "deny" }),
+            today: Some(Today { approved: decided.approved, denied: decided.denied }),
+            shows: shows.map(|request| request.to_string()),
             firmware,
             update,
             ..Self::from(&listed.device)
         }
     }
+}
+
+/// How often a companion decided within 24 hours.
+#[derive(Debug, Serialize, ToSchema)]
+#[schema(as = DecidedToday)]
+struct Today {
+    approved: u32,
+    denied: u32,
 }
 
 /// The companions, and the broker between them and the hub.
@@ -149,7 +181,16 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
         .serve(OPERATOR, request, async |_, _| {
             let listed = endpoint.0.companions.list().await.map_err(message_service::broken)?;
             let mut views = endpoint.0.updates.companions().await.map_err(message_service::broken)?;
-            let shown = |one: &Listed| Companion::listed(one, views.remove(&one.device.key));
+            let approvals = endpoint.pipeline().approvals().clone();
+            let decided = approvals.decided().await.map_err(message_service::broken)?;
+            let waiting = approvals.waiting().await.map_err(message_service::broken)?;
+            let waiting: HashSet<RequestId> = waiting.into_iter().map(|one| one.request).collect();
+            let shown = |one: &Listed| {
+                let key = one.device.key;
+                let shows = approvals.presence().has(key).filter(|request| waiting.contains(request));
+                let decided = decided.get(&key).copied().unwrap_or_default();
+                Companion::listed(one, views.remove(&key), decided, shows)
+            };
             let companions = listed.iter().map(shown).collect();
             let Broker { connected, error } = endpoint.0.companions.presence().broker();
             let broker = AtBroker { connected, reason: error };

@@ -1,23 +1,42 @@
-//! Handing in a file before the message that it goes along with.
+//! Handing in a file before the message that it goes along with, and looking at one that the hub keeps.
 //!
 //! The body is the file, of any type, and is written away as it comes: the bound on it is that of files, and not that of
 //! other bodies.
 
-use std::time::Duration;
+use std::{fs::File, io::Read as _, time::Duration};
 
 use axum::{
     Json,
-    body::{Bytes, HttpBody as _},
-    extract::{Request, State},
-    http::StatusCode,
+    body::{Body, Bytes, HttpBody as _},
+    extract::{Path, Request, State, rejection::PathRejection},
+    http::{StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use futures_util::{Stream, StreamExt as _, stream};
+use gatepost_link::Digest;
+use rusqlite::{Connection, OptionalExtension as _};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Endpoint, caller::SENDERS, problem::Refused};
-use crate::message::refusal::Refusal;
+use super::{
+    Endpoint,
+    caller::{self, SENDERS},
+    companions::OPERATOR,
+    problem::Refused,
+};
+use crate::{
+    audit::checkpoint::from_hex,
+    files::{
+        kept::{Checked, Kept, KeptError},
+        media_type,
+    },
+    intake::message_service::broken,
+    message::{
+        attachment::Attachment,
+        refusal::{Code, Refusal},
+    },
+    store::StoreError,
+};
 
 /// Between two pieces of a body.
 const SILENCE_TIMEOUT: Duration = Duration::from_secs(20);
@@ -93,4 +112,143 @@ pub(super) async fn upload(State(endpoint): State<Endpoint>, request: Request) -
             Ok((StatusCode::CREATED, Json(handed_in)).into_response())
         })
         .await
+}
+
+/// Kinds of files that a browser may show: pictures, which run nothing.
+const SHOWN: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
+/// Bytes that are read at once.
+const BLOCK_BYTES: usize = 64 * 1024;
+
+/// A file that the hub keeps, by the SHA-256 of its bytes. For the operator.
+///
+/// It is an attachment, whatever it is, but for pictures; and a browser gives it no rights.
+#[utoipa::path(
+    get,
+    path = "/v1/files/{sha256}",
+    params(("sha256" = String, Path, description = "The hash, in 64 hexadecimal digits.")),
+    responses(
+        (status = OK, body = Vec<u8>, content_type = "application/octet-stream", description = "Its bytes, under the media type that they say."),
+        Refused<404>,
+    ),
+)]
+pub(super) async fn download(
+    State(endpoint): State<Endpoint>,
+    sha256: Result<Path<String>, PathRejection>,
+    request: Request,
+) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |_, _| {
+            let digest = from_hex(&caller::path(sha256)?).map(Digest).ok_or_else(nothing)?;
+            // All of it is read and compared before the first byte leaves.
+            let Checked { mut file, size } = match Kept::of(&endpoint.0.store).open(&digest).await {
+                Ok(checked) => checked,
+                Err(KeptError::Gone(..)) => return Err(nothing()),
+                Err(error @ KeptError::Changed(_)) => {
+                    let hint = "the data directory was changed by somebody else than the hub";
+                    return Err(Refusal::new(Code::ExecutionFailed, error.to_string(), hint));
+                }
+            };
+            let named = endpoint.0.store.look(|db| name_of(db, &digest)).map_err(broken)?;
+            let (file, head) = tokio::task::spawn_blocking(move || {
+                let mut head = vec![];
+                (&mut file).take(BLOCK_BYTES as u64).read_to_end(&mut head)?;
+                Ok::<_, std::io::Error>((file, head))
+            })
+            .await
+            .map_err(broken)?
+            .map_err(broken)?;
+            let kind = media_type(&head);
+            let how = if SHOWN.contains(&kind.as_str()) { "inline" } else { "attachment" };
+            let headers = [
+                (header::CONTENT_TYPE, kind),
+                (header::CONTENT_LENGTH, size.to_string()),
+                (
+                    header::CONTENT_DISPOSITION,
+                    format!(
+                        "{how}; filename*=UTF-8\'\'{}",
+                        encoded(&named.unwrap_or_else(|| digest.to_string()))
+                    ),
+                ),
+                (header::CONTENT_SECURITY_POLICY, "default-src \'none\'; sandbox".to_owned()),
+                (header::X_CONTENT_TYPE_OPTIONS, "nosniff".to_owned()),
+                (header::CACHE_CONTROL, "private, no-store".to_owned()),
+            ];
+            Ok((headers, Body::from_stream(pieces(file, head))).into_response())
+        })
+        .await
+}
+
+/// The bytes of a file, of which `head` was read.
+fn pieces(file: File, head: Vec<u8>) -> impl Stream<Item = std::io::Result<Bytes>> {
+    stream::try_unfold((file, Some(head)), |(mut file, head)| async move {
+        if let Some(head) = head.filter(|head| !head.is_empty()) {
+            return Ok(Some((Bytes::from(head), (file, None))));
+        }
+        let read = tokio::task::spawn_blocking(move || {
+            let mut block = vec![0; BLOCK_BYTES];
+            let read = file.read(&mut block)?;
+            block.truncate(read);
+            Ok::<_, std::io::Error>((file, block))
+        });
+        let (file, block) = read.await.map_err(std::io::Error::other)??;
+        Ok((!block.is_empty()).then(|| (Bytes::from(block), (file, None))))
+    })
+}
+
+/// What a message that has the file calls it.
+fn name_of(db: &Connection, digest: &Digest) -> Result<Option<String>, StoreError> {
+    let sql = "SELECT attachments FROM file_uses JOIN messages ON seq = message WHERE digest = ? LIMIT 1";
+    let listed: Option<Option<String>> =
+        db.prepare_cached(sql)?.query_row([digest.0], |row| row.get(0)).optional()?;
+    let files: Vec<Attachment> =
+        listed.flatten().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or_default();
+    Ok(files.into_iter().find(|file| file.sha256 == *digest).map(|file| file.name))
+}
+
+/// A name as RFC 8187 has it in a header: UTF-8, percent-encoded.
+fn encoded(name: &str) -> String {
+    let mut text = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
+            true => text.push(char::from(byte)),
+            false => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
+
+fn nothing() -> Refusal {
+    let hint = "a file stays as long as a message, the local inbox or something received needs it";
+    Refusal::new(Code::NotFound, "the hub has no such file", hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_in_a_header_is_its_own_and_nothing_else() {
+        assert_eq!(encoded("Rückruf \"1\";\r\nx.pdf"), "R%C3%BCckruf%20%221%22%3B%0D%0Ax.pdf");
+    }
+
+    #[test]
+    fn only_pictures_are_shown() {
+        for (head, kind) in [
+            (&b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR"[..], "image/png"),
+            (b"\xff\xd8\xff\xe0\0\x10JFIF", "image/jpeg"),
+            (b"GIF89a\x01\0\x01\0", "image/gif"),
+            (b"RIFF\x24\0\0\0WEBPVP8 ", "image/webp"),
+        ] {
+            assert_eq!(media_type(head), kind);
+            assert!(SHOWN.contains(&kind));
+        }
+        for head in [
+            &b"<svg xmlns=\"http://www.w3.org/2000/svg\"/>"[..],
+            b"<!doctype html><script>",
+            b"%PDF-1.4\n",
+            b"",
+        ] {
+            assert!(!SHOWN.contains(&media_type(head).as_str()), "{head:?}");
+        }
+    }
 }

@@ -64,19 +64,34 @@ struct Channels {
     channels: Vec<Ready>,
 }
 
+#[derive(Debug, Default, Deserialize, IntoParams)]
+#[into_params(parameter_in = Query)]
+pub(super) struct Asked {
+    /// Ask those that were not asked within the last ten seconds; else within the last minute.
+    #[serde(default)]
+    fresh: bool,
+}
+
 /// Whether the platforms that an agent may write to would take something now, or why not; all of them, for the operator. For
 /// whoever runs an agent, before its turn. A platform is asked once a minute at most, and not while it
 /// has asked for a pause: its account is not ready until then (`paused_until`).
 #[utoipa::path(
     get,
     path = "/v1/channels",
+    params(Asked),
     responses((status = OK, body = Channels)),
 )]
 pub(super) async fn channels(State(endpoint): State<Endpoint>, request: Request) -> Response {
     endpoint
-        .serve(SENDERS, request, async |caller, _| {
+        .serve(SENDERS, request, async |caller, request| {
+            let asked: Asked = query::read(&request)?;
             let agent = (caller.role != Role::Operator).then(|| caller.agent());
-            let channels = endpoint.pipeline().ready(agent).await.map_err(message_service::broken)?;
+            let pipeline = endpoint.pipeline();
+            let channels = match asked.fresh {
+                true => pipeline.ready_anew(agent).await,
+                false => pipeline.ready(agent).await,
+            };
+            let channels = channels.map_err(message_service::broken)?;
             Ok(Json(Channels { ok: channels.iter().all(|one| one.ready), channels }).into_response())
         })
         .await

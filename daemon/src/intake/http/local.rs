@@ -8,7 +8,7 @@ use axum::{
 use serde::{Deserialize, Serialize};
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Endpoint, query};
+use super::{Endpoint, messages::bounded, query};
 use crate::{agents::Role, channels::local, intake::message_service};
 
 /// Parts of one look, at most.
@@ -21,6 +21,9 @@ pub(super) struct Which {
     address: Option<String>,
     /// The number of the last one that was read.
     after: Option<i64>,
+    /// Only the newest, so many.
+    #[param(maximum = 1000)]
+    last: Option<u32>,
 }
 
 /// What arrived, oldest first.
@@ -42,9 +45,13 @@ pub(super) async fn read(State(endpoint): State<Endpoint>, request: Request) -> 
     endpoint
         .serve(&[Role::Operator], request, async |_, request| {
             let which: Which = query::read(&request)?;
-            let arrived = local::read(&endpoint.0.store, which.address, which.after.unwrap_or(0), MOST)
-                .await
-                .map_err(message_service::broken)?;
+            let last = bounded("last", which.last, 0, MOST)?;
+            let (store, after) = (&endpoint.0.store, which.after.unwrap_or(0));
+            let arrived = match which.last {
+                Some(_) => local::newest(store, which.address, after, last).await,
+                None => local::read(store, which.address, after, MOST).await,
+            };
+            let arrived = arrived.map_err(message_service::broken)?;
             Ok(Json(Inbox { ok: true, arrived }).into_response())
         })
         .await

@@ -5,13 +5,16 @@
 
 mod agents;
 mod approvals;
+mod audit;
 mod caller;
 mod companions;
 mod credential;
 mod document;
 mod door;
 mod events;
+mod figures;
 mod files;
+mod guides;
 mod heartbeats;
 mod host;
 mod inbound;
@@ -34,6 +37,7 @@ mod questions;
 mod reload;
 mod reply;
 pub mod server;
+mod settings;
 mod tasks;
 mod tools;
 mod turns;
@@ -121,6 +125,10 @@ struct Shared {
     notifications: Semaphore,
     /// Releases of firmware that are being added.
     releases: Semaphore,
+    /// Audits that are being checked.
+    audits: Arc<Semaphore>,
+    /// The figures that were read last.
+    figures: figures::Latest,
 }
 
 impl Endpoint {
@@ -159,6 +167,8 @@ impl Endpoint {
             load,
             notifications: Semaphore::new(platform::AT_ONCE),
             releases: Semaphore::new(updates::ADDED_AT_ONCE),
+            audits: Arc::new(Semaphore::new(audit::VERIFIED_AT_ONCE)),
+            figures: figures::Latest::default(),
         }))
     }
 
@@ -202,6 +212,7 @@ const TABLE: &[(&str, Make)] = &[
     ("approvals", || routes!(approvals::list)),
     ("approvals", || routes!(approvals::show)),
     ("files", || routes!(files::upload)),
+    ("files", || routes!(files::download)),
     ("tools", || routes!(tools::list)),
     ("tools", || routes!(tools::call)),
     ("tools", || routes!(tools::resource)),
@@ -225,11 +236,15 @@ const TABLE: &[(&str, Make)] = &[
     ("told", || routes!(inbox::inbox)),
     ("told", || routes!(inbox::transcript)),
     ("told", || routes!(inbox::channels)),
+    ("told", || routes!(guides::list)),
+    ("told", || routes!(guides::show)),
     ("told", || routes!(events::stream)),
     ("local", || routes!(local::read)),
     ("platforms", || routes!(platform::verify, platform::notify)),
     ("agents", || routes!(agents::list, agents::add)),
     ("agents", || routes!(agents::revoke)),
+    ("agents", || routes!(agents::dry_run)),
+    ("agents", || routes!(agents::mute)),
     ("agents", || routes!(whoami::show)),
     ("logins", || routes!(logins::begin, logins::show, logins::end)),
     ("logins", || routes!(logins::code)),
@@ -247,6 +262,10 @@ const TABLE: &[(&str, Make)] = &[
     ("updates", || routes!(updates::roll_out_hub)),
     ("updates", || routes!(updates::pause)),
     ("updates", || routes!(updates::resume)),
+    ("audit", || routes!(audit::list)),
+    ("audit", || routes!(audit::verify)),
+    ("hub", || routes!(figures::show)),
+    ("hub", || routes!(settings::show)),
     ("hub", || routes!(reload::reload)),
     ("hub", || routes!(metrics::read)),
     ("hub", || routes!(alive)),
