@@ -30,7 +30,7 @@ const PAGE = 60;
 export function open({ root, signal, when }) {
   const noun = h(
     "select",
-    { "aria-label": "What", onchange: () => tried(first()) },
+    { "aria-label": "What", onchange: () => tried(anew()) },
     NOUNS.map(([value, name]) => h("option", { value }, name))
   );
   const actor = h("input", {
@@ -38,7 +38,7 @@ export function open({ root, signal, when }) {
     placeholder: "By whom",
     "aria-label": "By whom",
     spellcheck: "false",
-    onchange: () => tried(first())
+    onchange: () => tried(anew())
   });
   const body = h("tbody"),
     note = h("div"),
@@ -75,31 +75,35 @@ export function open({ root, signal, when }) {
   );
   /** @type {AuditRow[]} */
   let rows = [];
-  let oldest = 0;
+  /** @type {number | null} before which row to look on */
+  let next = null;
 
   const filter = () => ({ event: noun.value, actor: actor.value.trim(), limit: PAGE });
+  function anew() {
+    rows = [];
+    return first();
+  }
   async function first() {
     const answer = await api.audit(filter());
     if (signal.aborted) return;
-    const last = answer.rows.at(-1)?.seq ?? 0;
-    rows = [...answer.rows, ...rows.filter((row) => row.seq < last && fits(row))];
-    oldest = answer.oldest;
+    const last = answer.rows.at(-1)?.seq ?? 0,
+      newest = rows[0]?.seq ?? 0;
+    // What was read before goes on below, if nothing is missing between the two.
+    const kept = last <= newest ? rows.filter((row) => row.seq < last) : [];
+    rows = [...answer.rows, ...kept];
+    if (!kept.length) next = answer.next;
     draw();
   }
-  /** @param {AuditRow} row */
-  const fits = (row) =>
-    (!noun.value || row.event.startsWith(noun.value + ".")) && (!actor.value.trim() || row.actor === actor.value.trim());
   async function older() {
-    const last = rows.at(-1);
-    if (!last) return;
-    const answer = await api.audit({ ...filter(), before: last.seq });
+    if (next === null) return;
+    const answer = await api.audit({ ...filter(), before: next });
     rows = [...rows, ...answer.rows];
-    if (answer.rows.length < PAGE) oldest = rows.at(-1)?.seq ?? oldest;
+    next = answer.next;
     draw();
   }
   function draw() {
     patch(body, rows, (row) => String(row.seq), drawRow);
-    more.hidden = !rows.length || (rows.at(-1)?.seq ?? 0) <= oldest || rows.length < PAGE;
+    more.hidden = next === null;
     redraw(
       note,
       rows.length

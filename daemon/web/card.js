@@ -202,7 +202,7 @@ function proof(approval, { document, hash }) {
     ...document.attachments.map(
       ({ digest }, at) => /** @type {[string, string]} */ ([document.attachments.length > 1 ? `File ${at + 1}` : "File", grouped(digest)])
     ),
-    ["Audit before it", [grouped(document.audit_head), " ", h("em", `row ${num(approval.audit_row)}`)]],
+    ["Audit before it", [grouped(document.audit_head), " ", approval.audit_row === null ? null : h("em", `row ${num(approval.audit_row)}`)]],
     ["Request", grouped(document.request)]
   ];
   return h(

@@ -82,7 +82,7 @@ export function open({ root, signal, when, often }) {
         ["Way", WAYS[one.mode] ?? one.mode],
         ["Receives", one.receives ? "yes" : "no"],
         ["Limits", inline(one.limits)],
-        ["Last sent", one.last_sent_at ? clock.ago(one.last_sent_at) : "never"],
+        ["Last sent", one.last_sent_at ? clock.ago(one.last_sent_at) : "not lately"],
         ["Its platform asked for a pause until", one.paused_until && clock.at(one.paused_until)]
       ]),
       h(

@@ -145,7 +145,7 @@
  * `GET /v1/approvals/{request}`; 404. The page shows the document that it decodes, and of this only what no signature covers.
  * @typedef {object} ApprovalView
  * @property {Bytes} document the bytes that are signed (`gatepost_link::document`)
- * @property {number} audit_row the row whose hash is the document's audit head
+ * @property {number | null} audit_row the row whose hash is the document's audit head; null of what an older hub held
  * @property {string} why the rule that held it, as a sentence
  * @property {string | null} origin_name the address book's name of where the turn came from
  * @property {string | null} toml what would change the rule
@@ -226,7 +226,8 @@
 
 /**
  * `GET /v1/messages?state=S,S&agent=A&channel=C&q=TEXT&before=CURSOR&limit=N`: newest first. `q` is looked for in the text, the
- * address and the id, whatever the case. `next` is the cursor of what follows, or null.
+ * address, its name and the id, whatever the case. `next` is the cursor of what may follow, or null: a search ends after a quarter of a
+ * second, with what it has found.
  * @typedef {{ok: true, messages: Summary[], next: string | null}} Messages
  */
 
@@ -398,7 +399,7 @@
  * @property {string} said
  * @property {Time} [paused_until]
  * @property {string} limits in words: `4,096 characters, files of 50 MB`
- * @property {Time | null} last_sent_at
+ * @property {Time} [last_sent_at] as far as a short look tells
  * @property {boolean} receives
  */
 
@@ -417,9 +418,9 @@
  * @property {Time} added_at
  * @property {Time | null} seen_at
  * @property {Time | null} decided_at
- * @property {"approve" | "deny" | null} decided what it decided last
+ * @property {"approve" | "deny" | null} [decided] what it decided last
  * @property {{approved: number, denied: number}} today within 24 hours
- * @property {string | null} shows the request whose card it shows
+ * @property {string | null} [shows] the request whose card it shows
  * @property {Time | null} revoked_at
  * @property {boolean} [online]
  * @property {boolean} [able]
@@ -487,9 +488,10 @@
 
 /**
  * `GET /v1/audit?after=SEQ` (oldest first) or `?before=SEQ` (newest first; without either, the newest), with `event=NOUN` or
- * `event=NOUN.VERB`, `actor=A`, `message=ID`, `limit=N` (50; 1,000 at most). `GET /v1/audit?format=jsonl` gives all of it, a row a
+ * `event=NOUN.VERB`, `actor=A`, `message=ID`, `limit=N` (50; 1,000 at most). `next` is before or after which row to look on, or null: a
+ * look ends after a quarter of a second, with what it has found. `GET /v1/audit?format=jsonl` gives all of it, a row a
  * line, as an attachment.
- * @typedef {{ok: true, rows: AuditRow[], newest: number, oldest: number}} Audit
+ * @typedef {{ok: true, rows: AuditRow[], newest: number, oldest: number, next: number | null}} Audit
  */
 
 /**

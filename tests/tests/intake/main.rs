@@ -10,6 +10,7 @@ mod logins;
 mod mcp;
 mod openapi;
 mod page;
+mod page_calls;
 mod page_in_chromium;
 mod programs;
 mod reply;

@@ -220,4 +220,107 @@ mod tests {
             assert!(document.pointer(&name[1..]).is_some(), "{name}");
         }
     }
+
+    /// The page's table of calls, and the shapes of what they take.
+    const API: &str = include_str!("../../../web/api.js");
+    const TYPES: &str = include_str!("../../../web/types.js");
+
+    /// Calls of the page that the hub does not have yet. One that it has goes out of this list.
+    const TO_COME: [&str; 11] = [
+        "GET login",
+        "POST login",
+        "DELETE login",
+        "GET logins",
+        "DELETE logins/*",
+        "GET passkeys",
+        "POST passkeys",
+        "POST passkeys/challenge",
+        "DELETE passkeys/*",
+        "POST approvals/*/challenge",
+        "POST approvals/*/decision",
+    ];
+
+    /// Every call that the page makes: its name, and `METHOD path` with `*` for an argument.
+    fn calls_of_the_page() -> Vec<(&'static str, &'static str)> {
+        let table = API.split_once("const CALLS = {").expect("the table").1.split_once("};").expect("its end").0;
+        let call = |line: &'static str| {
+            let (name, call) = line.trim().trim_end_matches(',').split_once(": ")?;
+            Some((name, call.trim_matches('"')))
+        };
+        let mut calls: Vec<_> = table.lines().filter_map(call).collect();
+        // Those that are more than a call with JSON.
+        for path in API.split(['`', '"']).filter_map(|text| text.strip_prefix("/v1/")).filter(|path| !path.is_empty()) {
+            calls.push(match path.split(['?', '$']).next().unwrap_or_default() {
+                "audit/verify" => ("verifyAudit", "POST audit/verify"),
+                "audit" => ("export", "GET audit"),
+                "events" => ("events", "GET events"),
+                "files/" => ("file", "GET files/*"),
+                "login" => ("login", "GET login"),
+                other => panic!("{other:?} is a path in api.js that this test does not know"),
+            });
+        }
+        calls
+    }
+
+    /// What the document says of a call of the page.
+    fn described_call<'a>(document: &'a Value, call: &str) -> Option<&'a Value> {
+        let (method, path) = call.trim_end_matches('?').split_once(' ')?;
+        let wanted: Vec<&str> = ["", "v1"].into_iter().chain(path.split('/')).collect();
+        let paths = document["paths"].as_object()?.iter();
+        let fits = |path: &str| {
+            let pieces: Vec<&str> = path.split('/').collect();
+            pieces.len() == wanted.len()
+                && pieces.iter().zip(&wanted).all(|(piece, wanted)| piece == wanted || *wanted == "*")
+        };
+        let method = method.to_ascii_lowercase();
+        let mut found = paths.filter(|(path, item)| fits(path) && item.get(&method).is_some());
+        found.next().map(|(_, item)| &item[method.as_str()])
+    }
+
+    #[test]
+    fn every_call_of_the_page_is_one_of_the_hubs() {
+        let (document, calls) = (document(), calls_of_the_page());
+        assert!(calls.len() > 45, "{}", calls.len());
+        for (name, call) in &calls {
+            let is_there = described_call(&document, call).is_some();
+            assert!(is_there || TO_COME.contains(call), "the page calls {call} ({name}), and the hub has no such call");
+        }
+        for call in TO_COME {
+            assert!(calls.iter().any(|(_, known)| *known == call), "the page does not call {call}");
+        }
+    }
+
+    /// The keys of the object that a call of the page takes, as types.js has it.
+    fn keys_of(name: &str) -> Vec<&'static str> {
+        let line = TYPES.lines().find(|line| line.contains("@property {(") && line.ends_with(&format!("}} {name}")));
+        let Some((_, rest)) = line.and_then(|line| line.split_once(") => ").map(|(taken, _)| taken).and_then(|taken| taken.split_once(": {")))
+        else {
+            return vec![];
+        };
+        let object = rest.split('}').next().unwrap_or_default();
+        object.split(", ").map(|key| key.split([':', '?']).next().unwrap_or_default()).collect()
+    }
+
+    #[test]
+    fn what_the_page_gives_with_a_call_is_what_the_hub_takes() {
+        let (document, mut looked_at) = (document(), 0);
+        for (name, call) in calls_of_the_page() {
+            let (Some(described), keys) = (described_call(&document, call), keys_of(name)) else { continue };
+            let in_query = call.starts_with("GET") || call.ends_with('?');
+            let parameters = described["parameters"].as_array().cloned().unwrap_or_default();
+            let body = &described["requestBody"]["content"]["application/json"]["schema"];
+            let body = body["$ref"].as_str().and_then(|name| document.pointer(&name[1..])).unwrap_or(body);
+            for key in keys {
+                let taken = match in_query {
+                    true => parameters.iter().any(|one| one["name"] == key && one["in"] == "query"),
+                    // The tool's own parameters, of which there are more than one schema.
+                    false if call == "POST messages" => true,
+                    false => body["properties"].get(key).is_some(),
+                };
+                assert!(taken, "the page gives {key:?} with {call} ({name}), and the hub does not take it");
+                looked_at += 1;
+            }
+        }
+        assert!(looked_at > 30, "{looked_at}");
+    }
 }

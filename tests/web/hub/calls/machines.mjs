@@ -185,7 +185,9 @@ export default [
           (!keys.get("message") || row.message === keys.get("message")) &&
           (!keys.get("actor") || row.actor === keys.get("actor"))
       );
-      return { rows: after ? fit.slice(0, limit) : fit.slice(-limit).reverse(), newest: hub.world.seq, oldest: rows[0]?.seq ?? 0 };
+      const some = after ? fit.slice(0, limit) : fit.slice(-limit).reverse(),
+        next = fit.length > limit ? some.at(-1).seq : null;
+      return { rows: some, newest: hub.world.seq, oldest: rows[0]?.seq ?? 0, next };
     }
   ],
   ["GET /v1/figures", () => figures()],
