@@ -399,7 +399,7 @@
  * @property {string} said
  * @property {Time} [paused_until]
  * @property {string} limits in words: `4,096 characters, files of 50 MB`
- * @property {Time} [last_sent_at] as far as a short look tells
+ * @property {Time | null} [last_sent_at] as far as a short look tells
  * @property {boolean} receives
  */
 

@@ -76,8 +76,9 @@ pub(super) struct Listing {
     /// How many; 50 where it is left out.
     #[param(maximum = 1000)]
     limit: Option<u32>,
-    /// `jsonl` for all rows, one a line, as a file; then nothing else is given.
+    /// `jsonl` for all rows, one a line, as a file; whatever else is given.
     #[serde(default)]
+    #[param(inline)]
     format: Format,
 }
 
@@ -166,10 +167,6 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
 
 impl Listing {
     fn wanted(self) -> Result<Wanted, Refusal> {
-        if self.after.is_some() && self.before.is_some() {
-            let hint = "give after or before, and not both";
-            return Err(Refusal::input("rows are read in one direction", hint).because("query"));
-        }
         let given = [&self.event, &self.actor, &self.message];
         if given.into_iter().flatten().any(|word| word.len() > LONGEST_FILTER) {
             let hint = format!("give {LONGEST_FILTER} bytes at most");

@@ -242,14 +242,17 @@ mod tests {
 
     /// Every call that the page makes: its name, and `METHOD path` with `*` for an argument.
     fn calls_of_the_page() -> Vec<(&'static str, &'static str)> {
-        let table = API.split_once("const CALLS = {").expect("the table").1.split_once("};").expect("its end").0;
+        let table =
+            API.split_once("const CALLS = {").expect("the table").1.split_once("};").expect("its end").0;
         let call = |line: &'static str| {
             let (name, call) = line.trim().trim_end_matches(',').split_once(": ")?;
             Some((name, call.trim_matches('"')))
         };
         let mut calls: Vec<_> = table.lines().filter_map(call).collect();
         // Those that are more than a call with JSON.
-        for path in API.split(['`', '"']).filter_map(|text| text.strip_prefix("/v1/")).filter(|path| !path.is_empty()) {
+        for path in
+            API.split(['`', '"']).filter_map(|text| text.strip_prefix("/v1/")).filter(|path| !path.is_empty())
+        {
             calls.push(match path.split(['?', '$']).next().unwrap_or_default() {
                 "audit/verify" => ("verifyAudit", "POST audit/verify"),
                 "audit" => ("export", "GET audit"),
@@ -283,7 +286,10 @@ mod tests {
         assert!(calls.len() > 45, "{}", calls.len());
         for (name, call) in &calls {
             let is_there = described_call(&document, call).is_some();
-            assert!(is_there || TO_COME.contains(call), "the page calls {call} ({name}), and the hub has no such call");
+            assert!(
+                is_there || TO_COME.contains(call),
+                "the page calls {call} ({name}), and the hub has no such call"
+            );
         }
         for call in TO_COME {
             assert!(calls.iter().any(|(_, known)| *known == call), "the page does not call {call}");
@@ -292,9 +298,11 @@ mod tests {
 
     /// The keys of the object that a call of the page takes, as types.js has it.
     fn keys_of(name: &str) -> Vec<&'static str> {
-        let line = TYPES.lines().find(|line| line.contains("@property {(") && line.ends_with(&format!("}} {name}")));
-        let Some((_, rest)) = line.and_then(|line| line.split_once(") => ").map(|(taken, _)| taken).and_then(|taken| taken.split_once(": {")))
-        else {
+        let line =
+            TYPES.lines().find(|line| line.contains("@property {(") && line.ends_with(&format!("}} {name}")));
+        let Some((_, rest)) = line.and_then(|line| {
+            line.split_once(") => ").map(|(taken, _)| taken).and_then(|taken| taken.split_once(": {"))
+        }) else {
             return vec![];
         };
         let object = rest.split('}').next().unwrap_or_default();

@@ -86,7 +86,7 @@ pub(super) struct Listing {
     #[param(max_length = 200)]
     q: Option<String>,
     /// Only those before this cursor: a listing's `next`.
-    #[param(max_length = 20)]
+    #[param(pattern = "^[0-9]{1,18}$")]
     before: Option<String>,
     /// How many; 50 where it is left out.
     #[param(maximum = 1000)]

@@ -7,7 +7,7 @@ use gatepost_link::frame::{Down, Health, Report};
 use crate::{
     Geometry,
     testing::{
-        Bench, framed, golden,
+        self, Bench, framed, golden,
         scenes::{self, REPORT, WELL},
     },
 };
@@ -74,4 +74,18 @@ fn without_a_clock_of_the_hub_none_is_shown() {
         None,
         "nothing changes on the screen of a device offline"
     );
+}
+
+#[test]
+fn the_first_page_is_the_cards_own_but_for_the_time_that_is_left() {
+    for geometry in [Geometry::SMALL, Geometry::LARGE] {
+        let document = testing::document();
+        let first = super::first_page(&document, geometry);
+        // A companion that has just opened its card shows the same rows, and says the same of its buttons.
+        let is_own = |own: &crate::Screen| own.body == first.body && own.footer == first.footer;
+        assert!(scenes::all(geometry).iter().any(|(_, screen)| is_own(screen)));
+        let title = first.header.text.trim_end();
+        assert!(title.starts_with("1/") && title.ends_with("request"), "{title}");
+        assert_eq!(first.rows().len(), geometry.rows());
+    }
 }
