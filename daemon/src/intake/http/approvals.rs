@@ -20,6 +20,7 @@ use crate::{
     approval::{
         Approvals,
         listing::{Card, Cards, Shown},
+        registry::Registered,
     },
     audit::checkpoint::from_hex,
     files::kept::Kept,
@@ -30,6 +31,7 @@ use crate::{
     },
     pipeline::Pipeline,
     render::{Look, Run},
+    store::StoreError,
 };
 
 /// A card in a list.
@@ -254,7 +256,7 @@ impl Row {
 }
 
 impl Approval {
-    fn of(pipeline: &Pipeline, shown: &Shown, files_kept: bool) -> Result<Self, crate::store::StoreError> {
+    fn of(pipeline: &Pipeline, shown: &Shown, files_kept: bool) -> Result<Self, StoreError> {
         let Shown { card, document: bytes, audit_row, .. } = shown;
         let message = &card.message;
         let document = Document::decode(bytes).ok();
@@ -290,7 +292,7 @@ fn asked(approvals: &Approvals, shown: &Shown) -> Vec<Asked> {
     let Shown { card, voted, devices, .. } = shown;
     let (presence, is_open) = (approvals.presence(), card.decided_at.is_none());
     let approved = card.message.state != MessageState::Denied;
-    let one = |device: &crate::approval::registry::Registered| Asked {
+    let one = |device: &Registered| Asked {
         name: device.name.clone(),
         online: presence.is_online(device.key),
         has_text: is_open && presence.has(device.key) == Some(card.request),

@@ -2,7 +2,8 @@
 
 use std::{
     convert::Infallible,
-    path::PathBuf,
+    path::Path,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -217,7 +218,7 @@ fn exported(store: Store) -> Response {
 pub(super) async fn verify(State(endpoint): State<Endpoint>, request: Request) -> Response {
     endpoint
         .serve(OPERATOR, request, async |_, _| {
-            let turn = std::sync::Arc::clone(&endpoint.0.audits).try_acquire_owned().map_err(|_| {
+            let turn = Arc::clone(&endpoint.0.audits).try_acquire_owned().map_err(|_| {
                 let hint = "wait for its end; it is the same audit";
                 Refusal::new(Code::RateLimited, "the audit is being checked", hint).because("audits")
             })?;
@@ -247,7 +248,7 @@ fn event(name: &str, data: &Value) -> sse::Event {
 
 /// Checks the audit in this data directory, on a connection of its own: whoever reads beside it does not wait.
 fn checked(
-    directory: &PathBuf,
+    directory: &Path,
     hub: &[u8; 32],
     told: &mpsc::Sender<sse::Event>,
 ) -> Result<AuditReport, StoreError> {

@@ -3,7 +3,7 @@
 //! The body is the file, of any type, and is written away as it comes: the bound on it is that of files, and not that of
 //! other bodies.
 
-use std::{fs::File, io::Read as _, time::Duration};
+use std::{fmt::Write as _, fs::File, io::Read as _, time::Duration};
 
 use axum::{
     Json,
@@ -211,7 +211,9 @@ fn encoded(name: &str) -> String {
     for byte in name.bytes() {
         match byte.is_ascii_alphanumeric() || b"-._".contains(&byte) {
             true => text.push(char::from(byte)),
-            false => text.push_str(&format!("%{byte:02X}")),
+            false => {
+                let _ = write!(text, "%{byte:02X}");
+            }
         }
     }
     text
