@@ -21,8 +21,8 @@
 /**
  * `GET /v1/events?after=SEQ`: as it is for everybody, with the cookie too. Each event's `id` is its number, its name the audit's word
  * for it, and its data has at least this. `missed` says that some are gone; the page then reads everything anew. Words that are only
- * there with the page: `login.began`, `login.ended`, `passkey.added`, `passkey.removed`, `agent.muted`, `agent.unmuted`,
- * `question.asked`, `question.approved`, `question.denied`, `question.expired`. Where `/v1/events` does not get through, the page reads
+ * there with the page: `login.began`, `login.ended`, `passkey.added`, `passkey.removed`, `agent.muted`, `agent.unmuted`.
+ * A question to a person is a message too, and its events are that one's. Where `/v1/events` does not get through, the page reads
  * `GET /v1/audit?after=SEQ`, whose rows are the same.
  * @typedef {{seq: number, at: Time, id: string | null}} Happening
  */
@@ -126,7 +126,7 @@
  * @typedef {object} ApprovalRow
  * @property {Hex} request 16 bytes
  * @property {"message" | "question"} kind
- * @property {string | null} message the message's id
+ * @property {string | null} message the message's id; a question is one too
  * @property {string} agent
  * @property {string} to as `channel:address[#thread]`; of a question, empty
  * @property {string | null} known_as the address book's name of it

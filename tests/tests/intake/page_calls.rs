@@ -265,6 +265,17 @@ async fn a_card_is_shown_as_it_was_signed_with_why_and_with_what_would_change_th
     ensure!(lines.len() == 8 && lines[0].starts_with(&format!("1/{} request", screen["pages"])), "{screen}");
     ensure!(lines[1].starts_with("agent: engineer") && lines[7].starts_with("next"), "{screen}");
 
+    let asked = engineer.post("/v1/questions", &json!({"question": "Deploy **2.4**?"}))?.taken()?;
+    let question = get(&operator, &format!("/v1/approvals/{}", request(&asked)?))?;
+    ensure!(
+        question["kind"] == "question" && question["to"] == "" && question["toml"].is_null(),
+        "{question}"
+    );
+    ensure!(
+        question["parts"][0]["limit"] == 0 && text(&question, "line").starts_with("Deploy"),
+        "{question}"
+    );
+
     // Under `hold`, crossing alone would change nothing.
     let card = get(&operator, &format!("/v1/approvals/{}", request(&boss)?))?;
     let toml =

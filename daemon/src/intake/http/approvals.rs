@@ -24,7 +24,7 @@ use crate::{
     },
     audit::checkpoint::from_hex,
     files::kept::Kept,
-    intake::{message_service::broken, views::time},
+    intake::{message_service::broken, questions::is_question, views::time},
     message::{
         refusal::{Code, Refusal},
         state::State as MessageState,
@@ -40,13 +40,13 @@ use crate::{
 struct Row {
     /// By which it is asked for and decided: 16 bytes in hexadecimal.
     request: String,
-    /// Always `message`.
+    /// `message`, or `question`: what an agent asks a person.
     kind: &'static str,
     /// The message; of several on one card, the first that was not cancelled.
     message: Option<String>,
     /// Whose it is.
     agent: String,
-    /// Where it goes, as `channel:address[#thread]`.
+    /// Where it goes, as `channel:address[#thread]`; of a question, empty.
     to: String,
     /// The address book's name of that.
     known_as: Option<String>,
@@ -235,12 +235,13 @@ fn nothing() -> Refusal {
 impl Row {
     fn of(card: &Card) -> Self {
         let message = &card.message;
+        let is_question = is_question(message);
         Self {
             request: card.request.to_string(),
-            kind: "message",
+            kind: if is_question { "question" } else { "message" },
             message: Some(message.id.clone()),
             agent: message.agent.clone(),
-            to: message.target().to_string(),
+            to: if is_question { String::new() } else { message.target().to_string() },
             known_as: message.known_as.clone(),
             targets: card.targets,
             line: message.line(),

@@ -81,7 +81,9 @@ fn page_title(geometry: Geometry, page: u16, pages: u16, title: &str) -> Line {
     let mut written = write!(line, "{page}/{pages} ");
     if geometry.is_large() && (2..=MAX_MARKS).contains(&pages) {
         written = written
-            .and_then(|()| (1..=pages).try_for_each(|at| line.write_char(if at <= page { '●' } else { '○' })))
+            .and_then(|()| {
+                (1..=pages).try_for_each(|at| line.write_char(if at <= page { '●' } else { '○' }))
+            })
             .and_then(|()| line.write_char(' '));
     }
     written.and_then(|()| line.write_str(title)).expect("a title fits a line");
