@@ -213,7 +213,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let outbox = Outbox::new(Store::open(directory.path()).unwrap());
             for n in 0..count {
-                outbox.accept(NewMessage::example(&format!("text {n}"))).await.unwrap();
+                outbox.accept(NewMessage::example(format!("text {n}"))).await.unwrap();
             }
             Self { _directory: directory, outbox }
         }
