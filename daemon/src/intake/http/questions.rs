@@ -39,7 +39,7 @@ pub(super) struct Wait {
     post,
     path = "/v1/questions",
     params(("Idempotency-Key" = Option<String>, Header, min_length = 1, max_length = 200, description = "Makes a repetition of the call harmless.")),
-    request_body(content = Asking, example = json!({"question": "Deploy 2.4 to the shop?", "ttl_seconds": 300, "wait": 300})),
+    request_body(content = Asking, example = json!({"question": "Deploy 2.4 to the shop?", "ttl_seconds": 300})),
     responses(
         (status = OK, body = Question, description = "It is answered, or will not be."),
         (status = ACCEPTED, body = Question, description = "A person is being asked."),
