@@ -184,7 +184,7 @@ fn companion_at(port: u16) -> Companion {
         host: "127.0.0.1".into(),
         port,
         store,
-        geometry: Geometry::SMALL,
+        geometry: Geometry::text(21, 8),
         app: gatepost_companion::Settings::default(),
         display: Display::Watched,
     };
@@ -233,7 +233,7 @@ async fn an_offer_that_a_person_reads_and_holds_becomes_a_verified_approval() {
     let (companion, mut ears) = house(&text).await;
     let seen = person::decide(&companion, Verdict::Approve, Duration::from_secs(60)).await.unwrap();
     assert_eq!(seen.request, REQUEST);
-    assert!(seen.pages[0].starts_with("agent: engineer\nin no conversation\ndoes: send"), "{:?}", seen.pages);
+    assert!(seen.pages[0].starts_with("agent: engineer\nwants to: send\nto: "), "{:?}", seen.pages);
     assert_eq!(seen.pages.concat().matches("report").count(), 60, "every word was on the screen");
     let (decision, verified) = decision(&mut ears).await;
     assert_eq!((decision.verdict, decision.counter, verified), (Verdict::Approve, 2, true));
