@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if !matches!(&refused, Err(gatepost_client::apis::Error::ResponseError(answer)) if answer.status == 400) {
         return Err(format!("{refused:?}").into());
     }
-    let listed = messages_api::messages_list(&hub, None, Some(10))?;
+    let listed = messages_api::messages_list(&hub, None, Some(10), None, None, None, None)?;
     let listed: Vec<String> = listed.messages.into_iter().map(|one| one.id).collect();
     println!("{}", serde_json::json!({"id": sent.id, "state": ended.state, "listed": listed}));
     Ok(())

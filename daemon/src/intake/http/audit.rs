@@ -42,7 +42,7 @@ const EXPORTED_AT_ONCE: usize = 500;
 const PROGRESS_INTERVAL: Duration = Duration::from_millis(500);
 /// Audits that are checked at once: each keeps a processor busy.
 pub(super) const VERIFIED_AT_ONCE: usize = 1;
-/// The longest word of a filter, in bytes.
+/// The longest word of a filter, in characters.
 const LONGEST_FILTER: usize = 100;
 
 /// How the audit is told.
@@ -169,14 +169,19 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
 impl Listing {
     fn wanted(self) -> Result<Wanted, Refusal> {
         let given = [&self.event, &self.actor, &self.message];
-        if given.into_iter().flatten().any(|word| word.len() > LONGEST_FILTER) {
-            let hint = format!("give {LONGEST_FILTER} bytes at most");
+        if given.into_iter().flatten().any(|word| word.chars().count() > LONGEST_FILTER) {
+            let hint = format!("give {LONGEST_FILTER} characters at most");
             return Err(Refusal::input("a filter is too long", hint).because("query"));
+        }
+        if [self.after, self.before].into_iter().flatten().any(|row| row < 0) {
+            return Err(
+                Refusal::input("rows are numbered from 1", "give the number of a row").because("query")
+            );
         }
         let word = |word: Option<String>| word.filter(|word| !word.is_empty());
         Ok(Wanted {
-            after: self.after.map(|after| after.max(0)),
-            before: self.before.map(|before| before.max(0)),
+            after: self.after,
+            before: self.before,
             event: word(self.event),
             actor: word(self.actor),
             message: word(self.message),

@@ -127,7 +127,10 @@ const BLOCK_BYTES: usize = 64 * 1024;
     path = "/v1/files/{sha256}",
     params(("sha256" = String, Path, description = "The hash, in 64 hexadecimal digits.")),
     responses(
-        (status = OK, body = Vec<u8>, content_type = "application/octet-stream", description = "Its bytes, under the media type that they say."),
+        (status = OK, description = "Its bytes; a picture under its own media type.", content(
+            (Vec<u8> = "application/octet-stream"), (Vec<u8> = "image/png"), (Vec<u8> = "image/jpeg"), (Vec<u8> = "image/webp"),
+            (Vec<u8> = "image/gif"),
+        )),
         Refused<404>,
     ),
 )]
@@ -158,9 +161,11 @@ pub(super) async fn download(
             .map_err(broken)?
             .map_err(broken)?;
             let kind = media_type(&head);
-            let how = if SHOWN.contains(&kind.as_str()) { "inline" } else { "attachment" };
+            let shown = SHOWN.iter().find(|shown| **shown == kind);
+            let how = if shown.is_some() { "inline" } else { "attachment" };
+            let kind = shown.map_or("application/octet-stream", |shown| shown);
             let headers = [
-                (header::CONTENT_TYPE, kind),
+                (header::CONTENT_TYPE, kind.to_owned()),
                 (header::CONTENT_LENGTH, size.to_string()),
                 (
                     header::CONTENT_DISPOSITION,

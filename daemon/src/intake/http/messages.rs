@@ -76,6 +76,9 @@ pub(super) struct Listing {
     /// Only those in this state, or in one of several, with commas between them.
     #[param(value_type = Option<String>, example = "failed,unknown", pattern = "^[a-z]+(,[a-z]+)*$", max_length = 200)]
     state: Option<String>,
+    /// How many; 50 where it is left out.
+    #[param(maximum = 1000)]
+    limit: Option<u32>,
     /// Only this agent's; for the operator.
     #[param(max_length = 40)]
     agent: Option<String>,
@@ -88,11 +91,10 @@ pub(super) struct Listing {
     /// Only those before this cursor: a listing's `next`.
     #[param(pattern = "^[0-9]{1,18}$")]
     before: Option<String>,
-    /// How many; 50 where it is left out.
-    #[param(maximum = 1000)]
-    limit: Option<u32>,
 }
 
+/// The longest name of an agent or a channel, in characters.
+const LONGEST_NAME: usize = 40;
 /// The longest that is looked for, in characters.
 const LONGEST_SEARCHED: usize = 200;
 
@@ -100,6 +102,11 @@ impl Listing {
     fn search(self) -> Result<Search, Refusal> {
         let states = self.state.iter().flat_map(|words| words.split(',')).map(state);
         let text = self.q.filter(|text| !text.is_empty());
+        let names = [&self.agent, &self.channel];
+        if names.into_iter().flatten().any(|name| name.chars().count() > LONGEST_NAME) {
+            let hint = format!("a name has {LONGEST_NAME} characters at most");
+            return Err(Refusal::input("a name is too long", hint).because("query"));
+        }
         if text.as_ref().is_some_and(|text| text.chars().count() > LONGEST_SEARCHED) {
             let hint = format!("look for {LONGEST_SEARCHED} characters at most");
             return Err(Refusal::input("\"q\" is too long", hint).because("query"));
