@@ -172,8 +172,10 @@ pub fn on_screen(seen: &Seen, of: usize) -> Vec<String> {
     parts
 }
 
+/// On a small display the request is two pages.
 fn is_request(page: &str) -> bool {
-    page.starts_with("agent: ") || page.lines().any(|row| row.starts_with("parts: "))
+    ["agent: ", "account: "].iter().any(|label| page.starts_with(label))
+        || page.lines().any(|row| row.starts_with("parts: "))
 }
 
 /// Without white space.

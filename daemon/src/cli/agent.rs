@@ -51,6 +51,9 @@ pub(super) enum Command {
         /// End it: people are asked again.
         #[arg(long, group = "how")]
         end: bool,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -94,12 +97,13 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
             tokens.revoke(&name).await?;
             print_note!("{name} has no token any more");
         }
-        Command::Mute { name, time, end: _ } => {
+        Command::Mute { name, time, end: _, json } => {
             let time = time.map_or(Duration::ZERO, |Span(time)| time);
             if time > LONGEST {
                 return Err(Failed::Usage("a mute lasts 24h at most".into()));
             }
             match tokens.mute(&name, time, &config).await? {
+                until if json => print_result!("{}", json!({"name": name, "muted_until": until}))?,
                 Some(until) => print_note!(
                     "nobody is asked about messages of {name} until {}; what is held meanwhile waits",
                     output::moment(&until)

@@ -176,6 +176,6 @@ fn forget_xtask(cargo: &mut Command) {
 
 /// The repository: where this program was built, or another copy, which `reproducible` names.
 fn root() -> PathBuf {
-    let here = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let here = || Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).expect("it is in the tree").into();
     std::env::var_os(ROOT).map_or_else(here, PathBuf::from)
 }

@@ -226,8 +226,7 @@ mod tests {
     const TYPES: &str = include_str!("../../../web/types.js");
 
     /// Calls of the page that the hub does not have yet. One that it has goes out of this list.
-    const TO_COME: [&str; 6] = [
-        "GET passkeys",
+    const TO_COME: [&str; 5] = [
         "POST passkeys",
         "POST passkeys/challenge",
         "DELETE passkeys/*",
@@ -307,7 +306,7 @@ mod tests {
     #[test]
     fn what_the_page_gives_with_a_call_is_what_the_hub_takes() {
         let (document, mut looked_at) = (document(), 0);
-        for (name, call) in calls_of_the_page() {
+        for (name, call) in calls_of_the_page().into_iter().filter(|(_, call)| !TO_COME.contains(call)) {
             let (Some(described), keys) = (described_call(&document, call), keys_of(name)) else { continue };
             let in_query = call.starts_with("GET") || call.ends_with('?');
             let parameters = described["parameters"].as_array().cloned().unwrap_or_default();

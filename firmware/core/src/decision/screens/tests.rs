@@ -86,6 +86,6 @@ fn the_first_page_is_the_cards_own_but_for_the_time_that_is_left() {
         assert!(scenes::all(geometry).iter().any(|(_, screen)| is_own(screen)));
         let title = first.header.text.trim_end();
         assert!(title.starts_with("1/") && title.ends_with("request"), "{title}");
-        assert_eq!(first.rows().len(), geometry.rows());
+        assert!((2..=geometry.rows()).contains(&first.rows().len()), "{}", first.rows().len());
     }
 }
