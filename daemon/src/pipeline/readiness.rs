@@ -224,6 +224,7 @@ fn limits(adapter: &dyn Adapter) -> String {
         None => "text of any length".to_owned(),
     };
     match adapter.capabilities().files {
+        Some(rules) if rules.max_size == u64::MAX => format!("{text}, files of any size"),
         Some(rules) if rules.max_size >= MB => {
             format!("{text}, files of {} MB", thousands(rules.max_size / MB))
         }

@@ -234,7 +234,8 @@ async fn whoever_runs_an_agent_can_ask_whether_its_channels_are_ready() -> Resul
     let mut fixture = TestHub::start(&format!("{CONFIG}{signal}")).await?;
     let ready = |asks: &Client| asks.get("/v1/channels")?.taken();
     let engineer = ready(&fixture.agent("engineer").await?)?;
-    let local = json!([{"channel": "local", "account": "home", "mode": "direct", "ready": true, "said": engineer["channels"][0]["said"]}]);
+    let local = json!([{"channel": "local", "account": "home", "mode": "direct", "ready": true, "said": engineer["channels"][0]["said"],
+        "limits": "text of any length, files of any size", "receives": false}]);
     ensure!(engineer == json!({"ok": true, "channels": local}), "it may write nowhere else: {engineer}");
     let all = ready(&fixture.operator()?)?;
     let signal = &all["channels"][1];

@@ -36,7 +36,7 @@ fn begin(stage: &Stage, path: &str, header: &str) -> Result<TcpStream> {
     let mut stream = TcpStream::connect((Ipv4Addr::LOCALHOST, stage.hub.port()))?;
     stream.set_write_timeout(Some(Duration::from_millis(100)))?;
     stream.set_read_timeout(Some(Duration::from_secs(5)))?;
-    write!(stream, "POST {path} HTTP/1.1\r\nHost: hub\r\n{header}\r\nContent-Length: {BODY}\r\n\r\n")?;
+    write!(stream, "POST {path} HTTP/1.1\r\nHost: localhost\r\n{header}\r\nContent-Length: {BODY}\r\n\r\n")?;
     Ok(stream)
 }
 

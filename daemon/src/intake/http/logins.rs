@@ -41,8 +41,19 @@ enum Credential {
     /// An operator's token.
     Token(String),
     /// What a passkey signed: refused, in this version.
-    #[schema(value_type = Object)]
+    #[schema(value_type = Assertion)]
     Passkey(serde::de::IgnoredAny),
+}
+
+/// What `navigator.credentials.get` gives, in base64url.
+#[derive(ToSchema)]
+#[expect(dead_code, reason = "this version describes it and refuses it")]
+struct Assertion {
+    /// The id of the credential.
+    credential: String,
+    client_data: String,
+    authenticator_data: String,
+    signature: String,
 }
 
 /// Who is here, and what the page has to know first.

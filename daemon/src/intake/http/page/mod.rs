@@ -24,7 +24,7 @@ use crate::{
     random::to_hex,
 };
 
-/// The name of each file, and what is sent of it.
+/// The name of each file, and what is sent of it, packed by gzip.
 const FILES: &[(&str, &[u8])] = include!(concat!(env!("OUT_DIR"), "/web.rs"));
 /// The one at `/`.
 const FIRST: &str = "index.html";
@@ -68,16 +68,22 @@ async fn send(endpoint: &Endpoint, name: &str, request: Request) -> Response {
             false => problem::response(&refusal),
         };
     }
+    if !takes_gzip(headers) {
+        let hint = "send Accept-Encoding: gzip, as browsers do, or none";
+        let refusal = Refusal::input("the page is sent as gzip alone", hint).because("encoding");
+        return problem::with_status(&refusal, StatusCode::NOT_ACCEPTABLE);
+    }
     let Some(at) = FILES.iter().position(|(known, _)| *known == name) else {
         return nowhere(State(endpoint.clone()), headers.clone()).await;
     };
     let mut response = match is_known(headers, &TAGS[at]) {
         true => StatusCode::NOT_MODIFIED.into_response(),
-        false => Body::from(FILES[at].1).into_response(),
+        false => ([(header::CONTENT_ENCODING, "gzip")], Body::from(FILES[at].1)).into_response(),
     };
     let kind = HeaderValue::from_static(kind(name));
     for (header, value) in [
         (header::CONTENT_TYPE, kind),
+        (header::VARY, HeaderValue::from_static("accept-encoding")),
         (header::ETAG, TAGS[at].clone()),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-cache")),
         (header::CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY)),
@@ -92,6 +98,18 @@ fn is_known(headers: &HeaderMap, tag: &HeaderValue) -> bool {
     let lists = headers.get_all(header::IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
     let mut known = lists.flat_map(|list| list.split(',')).map(|known| known.trim().trim_start_matches("W/"));
     known.any(|known| known.as_bytes() == tag.as_bytes())
+}
+
+/// Whether somebody can unpack it: who does not say takes any coding (RFC 9110, 12.5.3).
+fn takes_gzip(headers: &HeaderMap) -> bool {
+    let Some(codings) = headers.get(header::ACCEPT_ENCODING) else { return true };
+    let is_taken = |coding: &str| {
+        let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
+        let weight: String = weight.split_whitespace().collect();
+        ["gzip", "x-gzip", "*"].contains(&name.trim())
+            && !["q=0", "q=0.0", "q=0.00", "q=0.000"].contains(&&*weight)
+    };
+    codings.to_str().is_ok_and(|codings| codings.split(',').any(is_taken))
 }
 
 fn kind(name: &str) -> &'static str {
@@ -130,7 +148,23 @@ pub(super) fn in_words(refusal: &Refusal, status: StatusCode) -> Response {
 mod tests {
     use std::{collections::BTreeMap, fs, path::Path};
 
+    use flate2::read::GzDecoder;
+
     use super::*;
+
+    #[test]
+    fn who_cannot_unpack_it_says_so() {
+        let takes = |codings: &str| {
+            takes_gzip(&[(header::ACCEPT_ENCODING, codings.parse().unwrap())].into_iter().collect())
+        };
+        assert!(takes_gzip(&HeaderMap::new()));
+        for codings in ["gzip, deflate, br, zstd", "br;q=1.0, gzip;q=0.8", "*", "identity, *;q=0.1"] {
+            assert!(takes(codings), "{codings}");
+        }
+        for codings in ["identity", "", "br", "gzip;q=0", "gzip; q=0.0, br"] {
+            assert!(!takes(codings), "{codings}");
+        }
+    }
 
     #[test]
     fn the_program_holds_each_file_of_the_page_as_the_rule_has_it_and_no_other() {
@@ -146,7 +180,9 @@ mod tests {
         assert!(expected.remove("types.js").is_some(), "what the hub does not serve");
         let held: BTreeMap<String, String> = FILES
             .iter()
-            .map(|(name, bytes)| ((*name).to_owned(), String::from_utf8(bytes.to_vec()).unwrap()))
+            .map(|(name, bytes)| {
+                ((*name).to_owned(), std::io::read_to_string(GzDecoder::new(*bytes)).unwrap())
+            })
             .collect();
         assert!(held == expected, "{:?} and {:?}", held.keys(), expected.keys());
         assert!(held.len() > 30 && held.contains_key(FIRST));
@@ -155,7 +191,7 @@ mod tests {
             "a kind that the hub does not know"
         );
         // As `tests/web/flows/source.mjs` has it.
-        let bytes: usize = FILES.iter().map(|(_, bytes)| bytes.len()).sum();
+        let bytes: usize = held.values().map(String::len).sum();
         assert!(bytes <= 150_000, "{bytes} bytes");
     }
 }
