@@ -3,20 +3,21 @@
 //! It is there as soon as an entry of some agent's list names it, and its addresses are the agents of the configuration. Policy
 //! judges it like any other channel.
 
-use std::{collections::BTreeSet, sync::Arc, time::Duration};
+use std::{collections::BTreeSet, sync::Arc};
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{ask, once::once};
+use super::{
+    ask,
+    channel::{HubChannel, OwnChannel},
+    once::once,
+};
 use crate::{
     channels::{
-        Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints,
-        Receiver, Redelivery, Refused, Sender, TargetError, formats::PLAIN, identity::Spelling,
-        received::MAX_TEXT_CHARS,
+        Adapter, Capabilities, Delivered, Failure, OutgoingPart, PartKey, Refused, received::MAX_TEXT_CHARS,
     },
     message::target::AGENT,
-    render::Flavour,
     store::Store,
     turns::wake::Wake,
 };
@@ -33,13 +34,13 @@ const CAPABILITIES: Capabilities = Capabilities {
 
 /// What is said, and to which agent. Who says it stands with the message, not here.
 #[derive(Serialize, Deserialize)]
-pub struct Request {
+struct Request {
     agent: String,
     text: String,
 }
 
 /// The channel.
-pub struct Agents {
+struct Agents {
     names: BTreeSet<String>,
     store: Store,
     wake: Wake,
@@ -47,40 +48,17 @@ pub struct Agents {
 
 /// Opens it for agents of these names.
 pub fn open<'a>(names: impl Iterator<Item = &'a String>, store: &Store, wake: &Wake) -> Arc<dyn Adapter> {
-    Arc::new(Agents { names: names.cloned().collect(), store: store.clone(), wake: wake.clone() })
+    Arc::new(HubChannel(Agents { names: names.cloned().collect(), store: store.clone(), wake: wake.clone() }))
 }
 
 #[async_trait]
-impl Adapter for Agents {
-    fn capabilities(&self) -> &'static Capabilities {
-        &CAPABILITIES
-    }
-
-    fn flavour(&self) -> Flavour {
-        PLAIN
-    }
-
-    fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        let known = self.names.contains(address);
-        known.then(|| address.to_owned()).ok_or_else(|| TargetError::of(&CAPABILITIES, address))
-    }
-
-    fn identity(&self, address: &str) -> Spelling {
-        Spelling::known(address)
-    }
-
-    fn scope(&self, _: &str) -> IdScope {
-        IdScope::Conversation
-    }
-
-    async fn check_ready(&self) -> Result<String, NotReady> {
-        Ok("the hub itself".into())
-    }
-}
-
-#[async_trait]
-impl Sender for Agents {
+impl OwnChannel for Agents {
     type Request = Request;
+    const CAPABILITIES: &'static Capabilities = &CAPABILITIES;
+
+    fn has(&self, address: &str) -> bool {
+        self.names.contains(address)
+    }
 
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
         if outgoing.source.agent == outgoing.address {
@@ -93,12 +71,7 @@ impl Sender for Agents {
         Ok(Request { agent: outgoing.address.into(), text: text.into() })
     }
 
-    async fn deliver(
-        &self,
-        request: &Request,
-        key: &PartKey,
-        _: &mut RateHints,
-    ) -> Result<Delivered, Failure> {
+    async fn perform(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
         if !self.names.contains(&request.agent) {
             return Err(Failure::Permanent(format!("there is no agent {:?} any more", request.agent)));
         }
@@ -108,10 +81,4 @@ impl Sender for Agents {
         self.wake.tell();
         Ok(delivered)
     }
-
-    fn redelivery(&self, _: &Request) -> Redelivery {
-        Redelivery::Keyed(Duration::MAX)
-    }
 }
-
-impl Receiver for Agents {}

@@ -10,10 +10,12 @@
 //!
 //! - [`own`]: the channel `hub`; [`let_in`]: the action by which a person lets somebody in;
 //! - [`agents`]: the channel `agent`; [`ask`]: what opens the turn;
-//! - [`questions`]: the channel `person`.
+//! - [`questions`]: the channel `person`;
+//! - [`channel`]: what the three have alike.
 
 pub mod agents;
 pub mod ask;
+mod channel;
 mod let_in;
 mod once;
 pub mod own;

@@ -2,19 +2,19 @@
 //!
 //! Only the hub's own agent writes there: no configuration allows it to another, and no call can name it.
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use super::{Order, Undone, action, once::once};
+use super::{
+    Order, Undone, action,
+    channel::{HubChannel, OwnChannel},
+    once::once,
+};
 use crate::{
-    channels::{
-        Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints,
-        Receiver, Redelivery, Refused, Sender, TargetError, formats::PLAIN, identity::Spelling,
-    },
+    channels::{Adapter, Capabilities, Delivered, Failure, OutgoingPart, PartKey, Refused},
     message::target::HUB,
-    render::Flavour,
     store::Store,
 };
 
@@ -29,18 +29,18 @@ const CAPABILITIES: Capabilities = Capabilities {
 
 /// What is done, and the words that a person read before it is.
 #[derive(Serialize, Deserialize)]
-pub struct Request {
+struct Request {
     action: String,
     argument: String,
     text: String,
 }
 
 /// The channel.
-pub struct Own(Store);
+struct Own(Store);
 
 /// Opens it over the hub's database.
 pub fn open(store: &Store) -> Arc<dyn Adapter> {
-    Arc::new(Own(store.clone()))
+    Arc::new(HubChannel(Own(store.clone())))
 }
 
 /// An action that there is, and its argument.
@@ -52,35 +52,13 @@ fn parse(address: &str) -> Option<(&str, &str)> {
 }
 
 #[async_trait]
-impl Adapter for Own {
-    fn capabilities(&self) -> &'static Capabilities {
-        &CAPABILITIES
-    }
-
-    fn flavour(&self) -> Flavour {
-        PLAIN
-    }
-
-    fn resolve(&self, address: &str) -> Result<String, TargetError> {
-        parse(address).map(|_| address.to_owned()).ok_or_else(|| TargetError::of(&CAPABILITIES, address))
-    }
-
-    fn identity(&self, address: &str) -> Spelling {
-        Spelling::known(address)
-    }
-
-    fn scope(&self, _: &str) -> IdScope {
-        IdScope::Conversation
-    }
-
-    async fn check_ready(&self) -> Result<String, NotReady> {
-        Ok("the hub itself".into())
-    }
-}
-
-#[async_trait]
-impl Sender for Own {
+impl OwnChannel for Own {
     type Request = Request;
+    const CAPABILITIES: &'static Capabilities = &CAPABILITIES;
+
+    fn has(&self, address: &str) -> bool {
+        parse(address).is_some()
+    }
 
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
         let (action, argument) =
@@ -88,12 +66,7 @@ impl Sender for Own {
         Ok(Request { action: action.into(), argument: argument.into(), text: outgoing.part.text.clone() })
     }
 
-    async fn deliver(
-        &self,
-        request: &Request,
-        key: &PartKey,
-        _: &mut RateHints,
-    ) -> Result<Delivered, Failure> {
+    async fn perform(&self, request: &Request, key: &PartKey) -> Result<Delivered, Failure> {
         let Some(action) = action(&request.action) else {
             return Err(Failure::Permanent(format!("this release has no action {:?}", request.action)));
         };
@@ -106,10 +79,4 @@ impl Sender for Own {
         })
         .await
     }
-
-    fn redelivery(&self, _: &Request) -> Redelivery {
-        Redelivery::Keyed(Duration::MAX)
-    }
 }
-
-impl Receiver for Own {}
