@@ -195,6 +195,12 @@ pub async fn list(store: &Store) -> Result<Vec<Listed>, AgentError> {
         .await
 }
 
+/// Whether some agent of this name has a token.
+pub async fn has_token(store: &Store, name: &str) -> Result<bool, AgentError> {
+    let all = list(store).await?;
+    Ok(all.iter().any(|token| token.name == name && token.role == Role::Agent))
+}
+
 /// Whose token this is.
 pub async fn recognise(store: &Store, token: &str) -> Result<Option<Caller>, StoreError> {
     // Looked up by hash: how long it takes says nothing about any token.

@@ -141,15 +141,15 @@ fn path(directory: &Path) -> PathBuf {
 
 /// Bytes from hexadecimal, if there are `N` of them.
 pub fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    // The standard library's parser takes a sign before the digits.
-    if text.len() != N * 2 || !text.bytes().all(|digit| digit.is_ascii_hexdigit()) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (index, byte) in bytes.iter_mut().enumerate() {
-        *byte = u8::from_str_radix(text.get(index * 2..index * 2 + 2)?, 16).ok()?;
-    }
-    Some(bytes)
+    if text.len() == N * 2 { bytes_from_hex(text)?.try_into().ok() } else { None }
+}
+
+/// The same, however many there are.
+pub fn bytes_from_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    let pairs = text.as_bytes().chunks_exact(2);
+    pairs.remainder().is_empty().then_some(())?;
+    pairs.map(|pair| u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()).collect()
 }
 
 #[cfg(test)]

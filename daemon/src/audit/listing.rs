@@ -4,21 +4,16 @@
 //! fits little would read a year. What a look did not come to is behind its cursor. What happened to one message is looked for from the
 //! time of its acceptance on, which is found by halving.
 
-use std::{
-    collections::VecDeque,
-    time::{Duration, Instant},
-};
+use std::{collections::VecDeque, time::Duration};
 
 use rusqlite::{Connection, OptionalExtension as _, Row as Stored};
 use serde_json::Value;
 
 use super::newest;
-use crate::store::StoreError;
+use crate::store::{StoreError, look::Look};
 
 /// How long one look reads.
 const LONGEST: Duration = Duration::from_millis(250);
-/// After so many rows it looks at the time.
-const LOOK_ROWS: usize = 512;
 /// Rows behind a message's end that are still looked at: a hook may not hear of it, or a platform take it back.
 const AFTERMATH: i64 = 20_000;
 
@@ -93,19 +88,19 @@ impl Wanted {
         Ok(rest.is_some_and(|rest| rest.is_empty() || (rest.starts_with('.') && !event.contains('.'))))
     }
 
-    /// Between which rows those can be that are about its message; nothing if there is no such message.
-    fn range(&self, db: &Connection) -> Result<Option<(i64, i64)>, StoreError> {
-        let Some(message) = &self.message else { return Ok(Some((0, i64::MAX))) };
+    /// Between which rows those can be that are about its message.
+    fn range(&self, db: &Connection) -> Result<(i64, i64), StoreError> {
+        let Some(message) = &self.message else { return Ok((0, i64::MAX)) };
         let sql = "SELECT accepted_at, ended_seq FROM messages WHERE id = ?";
         let read = |row: &Stored<'_>| Ok((row.get(0)?, row.get(1)?));
         let found: Option<(i64, Option<i64>)> =
             db.prepare_cached(sql)?.query_row([message], read).optional()?;
         Ok(match found {
             // Its rows outlive it.
-            None => Some((0, i64::MAX)),
+            None => (0, i64::MAX),
             Some((accepted_at, ended)) => {
                 let end = ended.map_or(i64::MAX, |ended| ended.saturating_add(AFTERMATH));
-                Some((first_at(db, accepted_at)? - 1, end))
+                (first_at(db, accepted_at)? - 1, end)
             }
         })
     }
@@ -141,9 +136,7 @@ pub fn read(db: &Connection, wanted: &Wanted) -> Result<Rows, StoreError> {
 
 fn within(db: &Connection, wanted: &Wanted, longest: Duration) -> Result<Rows, StoreError> {
     let (newest, oldest) = (newest(db)?, oldest(db)?);
-    let Some((first, last)) = wanted.range(db)? else {
-        return Ok(Rows { newest, oldest, ..Rows::default() });
-    };
+    let (first, last) = wanted.range(db)?;
     let after = first.max(wanted.after.unwrap_or(0));
     let before = last.min(wanted.before.unwrap_or(i64::MAX));
     // What happened to a message begins where it was accepted, and so does the look; the newest of it come first all the same.
@@ -151,7 +144,7 @@ fn within(db: &Connection, wanted: &Wanted, longest: Duration) -> Result<Rows, S
     let turned = is_up && wanted.after.is_none();
     let mut rows = db.prepare_cached(if is_up { UP } else { DOWN })?;
     let mut rows = rows.query([after, before])?;
-    let (mut fit, mut next, mut read, began) = (VecDeque::new(), None, 0, Instant::now());
+    let (mut fit, mut next, mut look) = (VecDeque::new(), None, Look::of(longest));
     while let Some(row) = rows.next()? {
         let seq: i64 = row.get(0)?;
         if wanted.fits(row)? {
@@ -164,8 +157,7 @@ fn within(db: &Connection, wanted: &Wanted, longest: Duration) -> Result<Rows, S
             }
             fit.push_back(stored(row)?);
         }
-        read += 1;
-        if read % LOOK_ROWS == 0 && began.elapsed() > longest {
+        if look.is_over() {
             next = Some(seq).filter(|_| !turned);
             break;
         }
@@ -268,7 +260,7 @@ mod tests {
         outbox.accept(NewMessage::example("text")).await.unwrap();
         let id = outbox.get(1).await.unwrap().id;
         let wanted = Wanted { message: Some(id.clone()), ..all() };
-        let range = fixture.store.read(move |db| wanted.range(db)).await.unwrap().unwrap();
+        let range = fixture.store.read(move |db| wanted.range(db)).await.unwrap();
         assert_eq!(range, (40, i64::MAX));
         assert_eq!(fixture.seqs(Wanted { message: Some(id), ..all() }).await.0, [41]);
     }

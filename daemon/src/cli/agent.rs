@@ -182,9 +182,8 @@ impl Tokens {
         }
         match self {
             Self::Here(store) => {
-                let listed = agents::list(store).await.map_err(Failed::refused)?;
-                let is_agent = |token: &agents::Listed| token.name == name && token.role == Role::Agent;
-                if !config.agents.contains_key(name) && !listed.iter().any(is_agent) {
+                let has_token = agents::has_token(store, name).await.map_err(Failed::refused)?;
+                if !config.agents.contains_key(name) && !has_token {
                     return Err(Failed::NotFound(format!("there is no agent {name}")));
                 }
                 let (until, _) = mute::mute(store, name, time, "operator").await.map_err(Failed::refused)?;

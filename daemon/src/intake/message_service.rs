@@ -299,7 +299,7 @@ fn with_stand_in(pipeline: &Pipeline, is_poll: bool, receipt: Receipt) -> Receip
 }
 
 /// Waits for a message's end; the receipt says how far it has come by then, and what it said of the call before.
-async fn wait(pipeline: &Pipeline, receipt: Receipt, until: Instant) -> Result<Receipt, Refusal> {
+pub(super) async fn wait(pipeline: &Pipeline, receipt: Receipt, until: Instant) -> Result<Receipt, Refusal> {
     let left = until.saturating_duration_since(Instant::now());
     if receipt.state.is_final() || left.is_zero() {
         return Ok(receipt);

@@ -6,9 +6,10 @@
 use std::{borrow::Cow, time::Duration};
 
 use serde::{Deserialize, Serialize};
+use tokio::time::Instant;
 use utoipa::ToSchema;
 
-use super::message_service::broken;
+use super::message_service::{self, broken};
 use crate::{
     admission::submit::Idempotency,
     delivery::actions::{ACCOUNT, questions::OWNER},
@@ -16,11 +17,10 @@ use crate::{
         MessageId,
         action::Action,
         call::{Call, MAX_TEXT},
-        operation::Operation,
         receipt::{Asked, Receipt},
         refusal::{Code, Refusal},
         state::State,
-        target::{Destination, PERSON},
+        target::PERSON,
     },
     outbox::row::MessageRow,
     pipeline::Pipeline,
@@ -164,14 +164,8 @@ pub(super) async fn ask(
     wait: Duration,
 ) -> Result<Question, Refusal> {
     let receipt = pipeline.submit(agent, call(asking)?, idempotency).await?;
-    if receipt.state.is_final() || wait.is_zero() {
-        return Ok(Question::of(receipt));
-    }
-    let message = pipeline.outbox().find(&receipt.id.0).await.map_err(broken)?;
-    let Some(message) = message else { return Ok(Question::of(receipt)) };
-    let deduplicated = receipt.deduplicated;
-    let receipt = pipeline.wait(message.seq, wait).await.map_err(broken)?;
-    Ok(Question { deduplicated, ..Question::of(receipt) })
+    let receipt = message_service::wait(pipeline, receipt, Instant::now() + wait).await?;
+    Ok(Question::of(receipt))
 }
 
 /// How a question stands, when it has ended or after a while.
@@ -204,27 +198,6 @@ fn call(asking: Asking) -> Result<Call, Refusal> {
         let hint = "leave it out, or give a person time to answer";
         return Err(Refusal::input("\"ttl_seconds\" is 0", hint).because("ttl_seconds"));
     }
-    Ok(Call {
-        action: Action::Ask,
-        operation: Operation::default(),
-        text,
-        attachments: vec![],
-        destination: Destination::Address {
-            channel: Some(PERSON.into()),
-            address: OWNER.into(),
-            thread: None,
-            person: false,
-        },
-        channel: None,
-        account: Some(ACCOUNT.into()),
-        thread: None,
-        reply_to: None,
-        silent: false,
-        dry_run: false,
-        context,
-        wait: None,
-        ttl: ttl_seconds.map(Duration::from_secs),
-        best_effort: false,
-        resend: None,
-    })
+    let call = Call::to_hub(Action::Ask, (PERSON, ACCOUNT, OWNER), text);
+    Ok(Call { context, ttl: ttl_seconds.map(Duration::from_secs), ..call })
 }

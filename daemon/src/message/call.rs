@@ -67,6 +67,33 @@ impl Call {
         matches!(self.operation, Operation::Poll(_))
     }
 
+    /// A text to an address on a channel of the hub's own.
+    pub fn to_hub(action: Action, (channel, account, address): (&str, &str, &str), text: String) -> Self {
+        Self {
+            action,
+            operation: Operation::default(),
+            text,
+            attachments: vec![],
+            destination: Destination::Address {
+                channel: Some(channel.into()),
+                address: address.into(),
+                thread: None,
+                person: false,
+            },
+            channel: None,
+            account: Some(account.into()),
+            thread: None,
+            reply_to: None,
+            silent: false,
+            dry_run: false,
+            context: None,
+            wait: None,
+            ttl: None,
+            best_effort: false,
+            resend: None,
+        }
+    }
+
     /// Reads a call for one target. `channels` are the names of all channels that the hub knows.
     pub fn parse(call: &Value, channels: &[&str]) -> Result<Self, Refusal> {
         let mut calls = Self::parse_all(call, channels)?;

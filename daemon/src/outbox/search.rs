@@ -3,7 +3,7 @@
 //! A search reads rows from the newest back until it has enough of them, or has read for [`LONGEST`]: it is a look and no job, whatever
 //! there is. What it did not come to is behind its cursor. Messages that are under way are found by their index, however old they are.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rusqlite::{Connection, Row};
 
@@ -12,12 +12,13 @@ use super::{
     queries::{FOUND, FOUND_LIVE, FOUND_OF_AGENT},
     row::MessageRow,
 };
-use crate::{message::state::State, store::StoreError};
+use crate::{
+    message::state::State,
+    store::{StoreError, look::Look},
+};
 
 /// How long one search reads.
 const LONGEST: Duration = Duration::from_millis(250);
-/// After so many rows it looks at the time.
-const LOOK_ROWS: usize = 512;
 
 /// What is looked for. Everything that is given must fit.
 #[derive(Debug, Clone, Default)]
@@ -106,13 +107,13 @@ fn found(db: &Connection, search: &Search, longest: Duration) -> Result<Found, S
         (false, None) => FOUND,
     };
     let wanted = search.text.as_deref().map(str::to_lowercase);
-    let (before, began) = (search.before.unwrap_or(i64::MAX), Instant::now());
+    let (before, mut look) = (search.before.unwrap_or(i64::MAX), Look::of(longest));
     let mut rows = db.prepare_cached(sql)?;
     let mut rows = match sql {
         FOUND_OF_AGENT => rows.query(rusqlite::params![before, search.agent])?,
         _ => rows.query([before])?,
     };
-    let (mut fit, mut next, mut read) = (Vec::<i64>::new(), None, 0);
+    let (mut fit, mut next) = (Vec::<i64>::new(), None);
     while let Some(row) = rows.next()? {
         let seq = row.get(0)?;
         if search.fits(row, wanted.as_deref())? {
@@ -122,8 +123,7 @@ fn found(db: &Connection, search: &Search, longest: Duration) -> Result<Found, S
             }
             fit.push(seq);
         }
-        read += 1;
-        if read % LOOK_ROWS == 0 && began.elapsed() > longest {
+        if look.is_over() {
             next = Some(seq);
             break;
         }

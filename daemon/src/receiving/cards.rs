@@ -18,10 +18,9 @@ use crate::{
     message::{
         action::Action,
         call::Call,
-        operation::Operation,
         refusal::Code,
         state::{Actor, Event},
-        target::{Destination, HUB},
+        target::HUB,
     },
     outbox::transition::{self, Change, TransitionError},
     people::requests::{self, Request},
@@ -233,27 +232,7 @@ pub(super) fn withdraw(tx: &Transaction<'_>, code: &str, by: &str) -> Result<Opt
 /// What the hub asks for.
 fn call(request: &Request, words: &str, now: i64) -> Call {
     let left = u64::try_from(request.expires_at.0 - now).unwrap_or_default();
-    Call {
-        action: Action::Send,
-        operation: Operation::default(),
-        text: question(request, words),
-        attachments: vec![],
-        destination: Destination::Address {
-            channel: Some(HUB.into()),
-            address: format!("{LET_IN}/{}", request.code),
-            thread: None,
-            person: false,
-        },
-        channel: None,
-        account: Some(ACCOUNT.into()),
-        thread: None,
-        reply_to: None,
-        silent: false,
-        dry_run: false,
-        context: None,
-        wait: None,
-        ttl: Some(Duration::from_millis(left)),
-        best_effort: false,
-        resend: None,
-    }
+    let address = format!("{LET_IN}/{}", request.code);
+    let call = Call::to_hub(Action::Send, (HUB, ACCOUNT, &address), question(request, words));
+    Call { ttl: Some(Duration::from_millis(left)), ..call }
 }

@@ -17,6 +17,7 @@ mod epoch;
 mod error;
 mod fresh;
 mod lock;
+pub mod look;
 pub mod owner;
 pub(crate) mod private_file;
 pub mod restore;

@@ -16,7 +16,12 @@ use super::{
     decision::{APPROVAL, Decision, Stored, verdict},
     votes::{STORED, Vote},
 };
-use crate::{audit::checkpoint::from_hex, message::state::Event, random::to_hex, store::StoreError};
+use crate::{
+    audit::checkpoint::{bytes_from_hex, from_hex},
+    message::state::Event,
+    random::to_hex,
+    store::StoreError,
+};
 
 /// The form of [`Answer`]; another form has another number.
 const FORM: u32 = 1;
@@ -131,7 +136,7 @@ impl Answer {
             return Err(NoProof::Form(self.form));
         }
         let hub = PublicKey(from_hex(&self.hub).ok_or(NoProof::Unreadable("hub's key"))?);
-        let bytes = from_hex_bytes(&self.document).ok_or(NoProof::Unreadable("document"))?;
+        let bytes = bytes_from_hex(&self.document).ok_or(NoProof::Unreadable("document"))?;
         let request = Document::decode(&bytes).map_err(|_| NoProof::Unreadable("document"))?.request;
         let mut devices = vec![];
         let mut verdicts = vec![];
@@ -168,15 +173,6 @@ impl Answer {
             _ => Err(NoProof::Undecided),
         }
     }
-}
-
-/// Bytes of any number.
-fn from_hex_bytes(text: &str) -> Option<Vec<u8>> {
-    let digits = text.as_bytes();
-    let pairs = digits.chunks_exact(2);
-    pairs.remainder().is_empty().then_some(())?;
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    pairs.map(|pair| u8::try_from(digit(pair[0])? * 16 + digit(pair[1])?).ok()).collect()
 }
 
 #[cfg(test)]

@@ -258,8 +258,7 @@ async fn known(endpoint: &Endpoint, name: &str) -> Result<(), Refusal> {
     if endpoint.pipeline().knows(name) {
         return Ok(());
     }
-    let tokens = agents::list(&endpoint.0.store).await.map_err(refused)?;
-    match tokens.iter().any(|token| token.name == name && token.role == Role::Agent) {
+    match agents::has_token(&endpoint.0.store, name).await.map_err(refused)? {
         true => Ok(()),
         false => Err(Refusal::new(Code::NotFound, "there is no such agent", "see GET /v1/agents")),
     }

@@ -40,11 +40,11 @@ pub const MOST_LISTED: u32 = 1_000;
 pub(super) struct Wait {
     /// For how many seconds to wait for its end.
     #[param(maximum = 600)]
-    wait: Option<u64>,
+    pub(super) wait: Option<u64>,
 }
 
 impl Wait {
-    fn time(&self) -> Result<Duration, Refusal> {
+    pub(super) fn time(&self) -> Result<Duration, Refusal> {
         bounded("wait", self.wait, 0, LONGEST_WAIT).map(Duration::from_secs)
     }
 }

@@ -6,30 +6,22 @@ use axum::{
     http::StatusCode,
     response::{IntoResponse as _, Response},
 };
-use serde::Deserialize;
 use serde_json::{Value, json};
-use utoipa::IntoParams;
 
 use super::{
     Endpoint,
     caller::{self, SENDERS},
-    messages::{bounded, idempotency_key},
+    messages::{Wait, idempotency_key},
     problem::Refused,
     query,
 };
 use crate::{
     admission::submit::Idempotency,
-    intake::questions::{self, Asking, Question},
-    message::{parameters::LONGEST_WAIT, refusal::Refusal},
+    intake::{
+        questions::{self, Asking, Question},
+        tool,
+    },
 };
-
-#[derive(Debug, Default, Deserialize, IntoParams)]
-#[into_params(parameter_in = Query)]
-pub(super) struct Wait {
-    /// For how many seconds to wait for the answer.
-    #[param(maximum = 600)]
-    wait: Option<u64>,
-}
 
 /// Asks a person something that they answer with yes or no on an approver.
 ///
@@ -66,12 +58,8 @@ pub(super) async fn ask(State(endpoint): State<Endpoint>, request: Request) -> R
                 None => None,
             };
             let called = other.as_ref().unwrap_or(&value);
-            let asking = Asking::deserialize(called).map_err(|error| {
-                let error: String = error.to_string().chars().take(200).collect();
-                Refusal::input(error, "write {\"question\": …}").because("wrong_shape")
-            })?;
-            let wait = bounded("wait", asking.wait, 0, LONGEST_WAIT)?;
-            let wait = std::time::Duration::from_secs(wait);
+            let asking: Asking = tool::read(called, "{\"question\": …}")?;
+            let wait = Wait { wait: asking.wait }.time()?;
             let question = questions::ask(&pipeline, agent, asking, idempotency, wait).await?;
             let status = status(&question);
             Ok(match around {
@@ -96,8 +84,7 @@ pub(super) async fn show(
 ) -> Response {
     endpoint
         .serve(SENDERS, request, async |caller, request| {
-            let wait: Wait = query::read(&request)?;
-            let wait = std::time::Duration::from_secs(bounded("wait", wait.wait, 0, LONGEST_WAIT)?);
+            let wait = query::read::<Wait>(&request)?.time()?;
             let message = endpoint.service(&caller).own(&caller::path(id)?).await?;
             let question = questions::look(&endpoint.pipeline(), &message, wait).await?;
             Ok(Json(question).into_response())

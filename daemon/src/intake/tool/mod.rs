@@ -269,7 +269,8 @@ impl Tools<'_> {
     }
 }
 
-fn read<T: for<'de> Deserialize<'de>>(arguments: &Value, written: &str) -> Result<T, Refusal> {
+/// What a call of a tool is given, as its shape; `written` shows that to whoever wrote another.
+pub(super) fn read<T: for<'de> Deserialize<'de>>(arguments: &Value, written: &str) -> Result<T, Refusal> {
     T::deserialize(arguments).map_err(|error| {
         let error: String = error.to_string().chars().take(200).collect();
         Refusal::input(error, format!("write {written}")).because("wrong_shape")
