@@ -11,15 +11,11 @@ use serde_json::{Value, json};
 
 use super::{Failed, output, prove};
 use crate::{
-    approval::prove::prove as prove_all,
-    audit::{
-        checkpoint::{Checkpoint, from_hex},
-        verify::verify,
-    },
+    approval::prove::all::{self, Checked},
+    audit::checkpoint::{Checkpoint, from_hex},
     clock::rfc3339,
     config::Config,
     hub::public_key,
-    outbox,
     printing::{print_note, print_result},
     random::to_hex,
     store::{self, StoreError},
@@ -99,10 +95,9 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
     };
     let db = open(&database)?;
     warn_of_newer(&db, &database);
-    let report = verify(&db, &key, kept).map_err(Failed::refused)?;
-    let proof = prove_all(&db, PublicKey(key), report.purged_to).map_err(Failed::refused)?;
-    let stored = outbox::verify::verify(&db, report.purged_to).map_err(Failed::refused)?;
-    let whole = report.faults.is_empty() && proof.faults.is_empty() && stored.faults.is_empty();
+    let checked = all::check(&db, PublicKey(key), kept, &mut |_| Ok(())).map_err(Failed::refused)?;
+    let whole = checked.faults().next().is_none();
+    let Checked { chain: report, proof, stored } = &checked;
     if json {
         let mut shown = json!(report);
         if let Some(faults) = shown["faults"].as_array_mut() {
@@ -140,9 +135,7 @@ fn check(config: &Path, database: Option<PathBuf>, key: Option<String>, json: bo
                 stored.unhashed
             )?;
         }
-        let faults = report.faults.iter().map(ToString::to_string);
-        let faults = faults.chain(proof.faults.iter().map(ToString::to_string));
-        for fault in faults.chain(stored.faults.iter().map(ToString::to_string)) {
+        for fault in checked.faults() {
             print_result!("{fault}")?;
         }
     }

@@ -8,6 +8,7 @@
 //! Retention takes messages with their documents long before the audit's rows. Of those the signature is checked, which
 //! needs the document's hash only, and the report says how many they were.
 
+pub mod all;
 pub mod answer;
 mod decision;
 mod fault;

@@ -15,6 +15,7 @@ use axum::{
     response::{IntoResponse as _, Response, Sse, sse},
 };
 use futures_util::stream;
+use gatepost_link::decision::PublicKey;
 use rusqlite::{Connection, OpenFlags};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -23,15 +24,13 @@ use utoipa::{IntoParams, ToSchema};
 
 use super::{Endpoint, companions::OPERATOR, messages::listed, problem::Refused, query};
 use crate::{
-    approval::prove::prove,
+    approval::prove::all,
     audit::{
         checkpoint::Checkpoint,
         listing::{self, Row, Rows, Wanted},
-        verify::verify_watched,
     },
     intake::{message_service::broken, views::time},
     message::refusal::{Code, Refusal},
-    outbox,
     random::to_hex,
     store::{Store, StoreError},
 };
@@ -232,7 +231,7 @@ pub(super) async fn verify(State(endpoint): State<Endpoint>, request: Request) -
             let (told, telling) = mpsc::channel(4);
             tokio::task::spawn_blocking(move || {
                 let _turn = turn;
-                match checked(&directory, &hub.0, &told) {
+                match checked(&directory, hub, &told) {
                     Ok(report) => drop(told.blocking_send(event("report", &json!(report)))),
                     // Nobody listens any more.
                     Err(_) if told.is_closed() => {}
@@ -254,7 +253,7 @@ fn event(name: &str, data: &Value) -> sse::Event {
 /// Checks the audit in this data directory, on a connection of its own: whoever reads beside it does not wait.
 fn checked(
     directory: &Path,
-    hub: &[u8; 32],
+    hub: PublicKey,
     told: &mpsc::Sender<sse::Event>,
 ) -> Result<AuditReport, StoreError> {
     let db = Connection::open_with_flags(directory.join("gatepost.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
@@ -274,20 +273,15 @@ fn checked(
         }
         Ok(())
     };
-    let report = verify_watched(&db, hub, Checkpoint::kept(directory), &mut watch)?;
-    watch(report.rows)?;
-    let proof = prove(&db, gatepost_link::decision::PublicKey(*hub), report.purged_to)?;
-    watch(report.rows)?;
-    let stored = outbox::verify::verify(&db, report.purged_to)?;
-    let faults = report.faults.iter().map(ToString::to_string);
-    let faults = faults.chain(proof.faults.iter().map(ToString::to_string));
+    let checked = all::check(&db, hub, Checkpoint::kept(directory), &mut watch)?;
+    let (chain, decisions) = (&checked.chain, checked.proof.decisions);
     Ok(AuditReport {
-        rows: report.rows,
-        purged_to: report.purged_to,
-        last: report.last,
-        signed_to: report.signed_to,
-        checkpoints: report.checkpoints,
-        decisions: proof.decisions,
-        faults: faults.chain(stored.faults.iter().map(ToString::to_string)).collect(),
+        rows: chain.rows,
+        purged_to: chain.purged_to,
+        last: chain.last,
+        signed_to: chain.signed_to,
+        checkpoints: chain.checkpoints,
+        decisions,
+        faults: checked.faults().collect(),
     })
 }
