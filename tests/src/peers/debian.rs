@@ -89,6 +89,17 @@ impl Debian {
         Ok(format!("/root/{name}"))
     }
 
+    /// Has apt forget the lists of packages that it has read, if it has read any.
+    ///
+    /// # Errors
+    /// The file system's.
+    pub fn forget_lists(&self) -> Result<()> {
+        match fs::remove_dir_all(self.root().join("var/lib/apt/lists")) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
+            _ => Ok(()),
+        }
+    }
+
     /// A command in it, as root.
     pub fn command(&self, arguments: &[&str]) -> Command {
         let mut command = match &self.container {

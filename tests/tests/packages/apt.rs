@@ -39,7 +39,7 @@ fn apt_installs_and_upgrades_from_the_repository_and_refuses_a_changed_one() -> 
     let list = fs::read_to_string(folder.join("Packages"))?;
     fs::write(folder.join("Packages"), list.replace("Installed-Size: ", "Installed-Size: 1"))?;
     fs::remove_file(folder.join("Packages.gz"))?;
-    fs::remove_dir_all(debian.root().join("var/lib/apt/lists"))?;
+    debian.forget_lists()?;
     let changed = debian.run(&["apt-get", "-q", "update"])?;
     ensure!(changed.status != 0, "apt takes a list that was changed: {changed:?}");
     Ok(())

@@ -61,8 +61,7 @@ impl Updated {
     /// second in which they were written, and a test writes several in one.
     fn publish(&self, package: &Path) -> Result<()> {
         publish(&self.folder, package, &self.signer)?;
-        let lists = self.house.debian.root().join("var/lib/apt/lists");
-        fs::remove_dir_all(&lists).with_context(|| lists.display().to_string())
+        self.house.debian.forget_lists()
     }
 
     fn hub(&self) -> Result<Value> {
