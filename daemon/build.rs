@@ -1,9 +1,13 @@
-//! How the program is linked, whose releases of companions' firmware it takes where the configuration does not say, and the page that it
-//! serves.
+//! How the program is linked, whose releases of companions' firmware it takes where the configuration does not say, and what it serves that
+//! is no code: the page, and the document of its HTTP interface.
 
 use std::{env, fmt::Write as _, fs, io::Write as _, path::Path};
 
-use flate2::{Compression, write::GzEncoder};
+use flate2::{
+    Compression,
+    write::{GzEncoder, ZlibEncoder},
+};
+use serde_json::Value;
 
 /// What is sent of a file of the page.
 #[path = "src/intake/http/page/served.rs"]
@@ -39,6 +43,31 @@ fn embed_page() {
     fs::write(into.with_extension("rs"), list + "]\n").expect("cargo's folder can be written");
 }
 
+/// The document of the HTTP interface with its version, packed by zlib, and the query keys of each call in it.
+fn embed_openapi() {
+    println!("cargo::rerun-if-changed=openapi.json");
+    let text = fs::read("openapi.json").expect("the document of the interface is beside its hub");
+    let mut document: Value = serde_json::from_slice(&text).expect("it is JSON");
+    document["info"]["version"] = env!("CARGO_PKG_VERSION").into();
+    let into = env::var("OUT_DIR").expect("cargo sets it");
+    let mut packed = ZlibEncoder::new(Vec::new(), Compression::best());
+    packed.write_all(document.to_string().as_bytes()).expect("memory takes it");
+    fs::write(format!("{into}/openapi.json.zlib"), packed.finish().expect("memory takes it"))
+        .expect("cargo's folder can be written");
+    let mut keys = String::from("&[\n");
+    for (path, methods) in document["paths"].as_object().expect("paths are an object") {
+        write!(keys, "    ({path:?}, &[").expect("a text takes text");
+        for (method, call) in methods.as_object().expect("a path is an object") {
+            let parameters = call["parameters"].as_array().map_or(&[][..], Vec::as_slice);
+            let known = parameters.iter().filter(|one| one["in"] == "query").map(|one| &one["name"]);
+            let known: Vec<&str> = known.filter_map(Value::as_str).collect();
+            write!(keys, "({:?}, &{known:?}), ", method.to_uppercase()).expect("a text takes text");
+        }
+        keys.push_str("]),\n");
+    }
+    fs::write(format!("{into}/query_keys.rs"), keys + "]\n").expect("cargo's folder can be written");
+}
+
 /// The file of a root, as a hub finds it where `[updates] root` names none; or an empty one.
 fn embed_root() {
     println!("cargo::rerun-if-env-changed=GATEPOST_ROOT");
@@ -54,6 +83,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     embed_root();
     embed_page();
+    embed_openapi();
     // A megabyte of relocations becomes ten kilobytes, on disk and, as the loader reads them all, in memory. Needs glibc 2.36,
     // which has it since 2022; a linker that does not know it for a processor says so and goes on.
     let of = |name| env::var(name).unwrap_or_default();

@@ -34,6 +34,8 @@ enum Chore {
     Golden,
     /// Write `daemon/docs/configuration.md` anew, from the tables of keys.
     ConfigurationMd,
+    /// Write `daemon/openapi.json` anew, from what the handlers say.
+    Openapi,
     /// Build the companion's firmware for a board, and compare its size with the budget.
     Firmware {
         /// The board.
@@ -89,6 +91,7 @@ fn main() -> Result<()> {
     match Chore::parse() {
         Chore::Golden => golden(),
         Chore::ConfigurationMd => configuration_md(),
+        Chore::Openapi => openapi(),
         Chore::Firmware { board } => firmware::build(board).map(|_| ()),
         Chore::Lint { board } => firmware::lint(board),
         Chore::Image { board, ota: false } => firmware::image(board).map(|_| ()),
@@ -117,6 +120,11 @@ fn golden() -> Result<()> {
 fn configuration_md() -> Result<()> {
     write_anew(&["--package", "gatepost", "--lib", "the_guide_to_the_configuration"])?;
     show_changes(&["daemon/docs/configuration.md"])
+}
+
+fn openapi() -> Result<()> {
+    write_anew(&["--package", "gatepost", "--lib", "the_document_is_what_the_handlers_say"])?;
+    show_changes(&["daemon/openapi.json"])
 }
 
 /// Has tests write what they compare, then has them compare it. The first run fails on purpose, the second must not.

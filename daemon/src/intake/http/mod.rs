@@ -1,7 +1,7 @@
 //! The HTTP interface: bearer tokens, JSON, RFC 9457 problems; and the operator's [page].
 //!
-//! A handler is a route and its description in one (see [`document`]): what there is to call stands in `/openapi.json`, and
-//! for people in the README.
+//! A handler says of itself what it takes and answers, and `/openapi.json` is made from that (see [`document`]); for people it stands in
+//! the README.
 
 mod agents;
 mod approvals;
@@ -52,9 +52,9 @@ use axum::{
     http::{HeaderMap, StatusCode},
     middleware,
     response::{IntoResponse as _, Response},
+    routing::MethodRouter,
 };
 use tokio::sync::Semaphore;
-use utoipa_axum::{router::UtoipaMethodRouter, routes};
 
 pub use self::messages::MOST_LISTED;
 use self::{host::Hosts, problem::Refused};
@@ -196,89 +196,100 @@ impl Endpoint {
     }
 }
 
-/// Makes what is at one path, with its description.
-type Make = fn() -> UtoipaMethodRouter<Endpoint>;
+/// What answers at one path.
+type Make = fn() -> MethodRouter<Endpoint>;
 
-/// All that the interface has, each path under its heading.
-const TABLE: &[(&str, Make)] = &[
-    ("messages", || routes!(messages::submit, messages::list)),
-    ("messages", || routes!(messages::show)),
-    ("messages", || routes!(messages::cancel)),
-    ("messages", || routes!(operate::retry)),
-    ("messages", || routes!(operate::settle)),
-    ("messages", || routes!(operate::purge)),
-    ("questions", || routes!(questions::ask)),
-    ("questions", || routes!(questions::show)),
-    ("approvals", || routes!(approvals::list)),
-    ("approvals", || routes!(approvals::show)),
-    ("files", || routes!(files::upload)),
-    ("files", || routes!(files::download)),
-    ("tools", || routes!(tools::list)),
-    ("tools", || routes!(tools::call)),
-    ("tools", || routes!(tools::resource)),
-    ("tools", || routes!(tools::guide)),
-    ("mcp", || routes!(mcp::post, mcp::get, mcp::delete)),
-    ("turns", || routes!(inbound::receive)),
-    ("turns", || routes!(reply::take)),
-    ("turns", || routes!(turns::next)),
-    ("turns", || routes!(turns::show)),
-    ("turns", || routes!(turns::more)),
-    ("turns", || routes!(turns::end)),
-    ("turns", || routes!(turns::retry)),
-    ("turns", || routes!(turns::drop_turn)),
-    ("turns", || routes!(tasks::list)),
-    ("turns", || routes!(tasks::cancel)),
-    ("turns", || routes!(heartbeats::heartbeats)),
-    ("people", || routes!(people::list, people::grant)),
-    ("people", || routes!(people::answer)),
-    ("people", || routes!(people::sessions)),
-    ("people", || routes!(people::lines)),
-    ("told", || routes!(inbox::inbox)),
-    ("told", || routes!(inbox::transcript)),
-    ("told", || routes!(inbox::channels)),
-    ("channels", || routes!(guides::list)),
-    ("channels", || routes!(guides::show)),
-    ("told", || routes!(events::stream)),
-    ("local", || routes!(local::read)),
-    ("platforms", || routes!(platform::verify, platform::notify)),
-    ("agents", || routes!(agents::list, agents::add)),
-    ("agents", || routes!(agents::revoke)),
-    ("agents", || routes!(agents::dry_run)),
-    ("agents", || routes!(agents::mute)),
-    ("agents", || routes!(whoami::show)),
-    ("logins", || routes!(logins::begin, logins::show, logins::end)),
-    ("logins", || routes!(logins::code)),
-    ("logins", || routes!(logins::list)),
-    ("logins", || routes!(logins::end_one)),
-    ("passkeys", || routes!(passkeys::list)),
-    ("passkeys", || routes!(passkeys::challenge)),
-    ("companions", || routes!(companions::list)),
-    ("companions", || routes!(companions::revoke)),
-    ("companions", || routes!(companions::rename)),
-    ("companions", || routes!(pairing::pair)),
-    ("companions", || routes!(pairing::answer)),
-    ("updates", || routes!(updates::show, updates::add)),
-    ("updates", || routes!(updates::roll_out)),
-    ("updates", || routes!(updates::roll_out_hub)),
-    ("updates", || routes!(updates::pause)),
-    ("updates", || routes!(updates::resume)),
-    ("audit", || routes!(audit::list)),
-    ("audit", || routes!(audit::verify)),
-    ("figures", || routes!(figures::show)),
-    ("settings", || routes!(settings::show)),
-    ("hub", || routes!(reload::reload)),
-    ("hub", || routes!(metrics::read)),
-    ("hub", || routes!(alive)),
-    ("hub", || routes!(ready)),
-    ("hub", || routes!(document::describe)),
-];
+/// Makes [`TABLE`], and for the tests the description of each path, from the same lines: `heading path: method handler, …;`.
+macro_rules! table {
+    ($($heading:literal $path:literal: $($method:ident $($handler:ident)::+),+;)+) => {
+        /// All that the interface has.
+        const TABLE: &[(&str, Make)] =
+            &[$(($path, || MethodRouter::new()$(.$method($($handler)::+))+)),+];
 
-/// The routes. One by one: their descriptions together are some megabytes, which wait until somebody asks for them.
+        /// What the handlers say of themselves, under its heading.
+        #[cfg(test)]
+        const DESCRIPTIONS: &[(&str, document::Describe)] =
+            &[$(($heading, || utoipa_axum::routes!($($($handler)::+),+))),+];
+    };
+}
+
+table! {
+    "messages" "/v1/messages": post messages::submit, get messages::list;
+    "messages" "/v1/messages/{id}": get messages::show;
+    "messages" "/v1/messages/{id}/cancel": post messages::cancel;
+    "messages" "/v1/messages/{id}/retry": post operate::retry;
+    "messages" "/v1/messages/{id}/settle": post operate::settle;
+    "messages" "/v1/purge": post operate::purge;
+    "questions" "/v1/questions": post questions::ask;
+    "questions" "/v1/questions/{id}": get questions::show;
+    "approvals" "/v1/approvals": get approvals::list;
+    "approvals" "/v1/approvals/{request}": get approvals::show;
+    "files" "/v1/files": post files::upload;
+    "files" "/v1/files/{sha256}": get files::download;
+    "tools" "/v1/tools": get tools::list;
+    "tools" "/v1/tools/{tool}": post tools::call;
+    "tools" "/v1/resource": post tools::resource;
+    "tools" "/v1/guide/{channel}": get tools::guide;
+    "mcp" "/mcp": post mcp::post, get mcp::get, delete mcp::delete;
+    "turns" "/v1/inbound": post inbound::receive;
+    "turns" "/v1/reply": post reply::take;
+    "turns" "/v1/turns": get turns::next;
+    "turns" "/v1/turns/{id}": get turns::show;
+    "turns" "/v1/turns/{id}/more": post turns::more;
+    "turns" "/v1/turns/{id}/end": post turns::end;
+    "turns" "/v1/turns/{id}/retry": post turns::retry;
+    "turns" "/v1/turns/{id}/drop": post turns::drop_turn;
+    "turns" "/v1/tasks": get tasks::list;
+    "turns" "/v1/tasks/{id}/cancel": post tasks::cancel;
+    "turns" "/v1/heartbeats": get heartbeats::heartbeats;
+    "people" "/v1/people": get people::list, post people::grant;
+    "people" "/v1/people/requests/{code}": post people::answer;
+    "people" "/v1/sessions": get people::sessions;
+    "people" "/v1/sessions/transcript": get people::lines;
+    "told" "/v1/inbox": get inbox::inbox;
+    "told" "/v1/transcript": get inbox::transcript;
+    "told" "/v1/channels": get inbox::channels;
+    "channels" "/v1/channels/guides": get guides::list;
+    "channels" "/v1/channels/guides/{channel}": get guides::show;
+    "told" "/v1/events": get events::stream;
+    "local" "/v1/local": get local::read;
+    "platforms" "/v1/platform/{channel}/{account}": get platform::verify, post platform::notify;
+    "agents" "/v1/agents": get agents::list, post agents::add;
+    "agents" "/v1/agents/{name}": delete agents::revoke;
+    "agents" "/v1/agents/{name}/try": post agents::dry_run;
+    "agents" "/v1/agents/{name}/mute": post agents::mute;
+    "agents" "/v1/whoami": get whoami::show;
+    "logins" "/v1/login": post logins::begin, get logins::show, delete logins::end;
+    "logins" "/v1/login/code": post logins::code;
+    "logins" "/v1/logins": get logins::list;
+    "logins" "/v1/logins/{login}": delete logins::end_one;
+    "passkeys" "/v1/passkeys": get passkeys::list;
+    "passkeys" "/v1/passkeys/challenge": post passkeys::challenge;
+    "companions" "/v1/companions": get companions::list;
+    "companions" "/v1/companions/{which}": delete companions::revoke;
+    "companions" "/v1/companions/{which}/rename": post companions::rename;
+    "companions" "/v1/pairing": post pairing::pair;
+    "companions" "/v1/pairing/{code}": post pairing::answer;
+    "updates" "/v1/updates": get updates::show, post updates::add;
+    "updates" "/v1/updates/roll-out": post updates::roll_out;
+    "updates" "/v1/updates/hub": post updates::roll_out_hub;
+    "updates" "/v1/updates/pause": post updates::pause;
+    "updates" "/v1/updates/resume": post updates::resume;
+    "audit" "/v1/audit": get audit::list;
+    "audit" "/v1/audit/verify": post audit::verify;
+    "figures" "/v1/figures": get figures::show;
+    "settings" "/v1/settings": get settings::show;
+    "hub" "/v1/reload": post reload::reload;
+    "hub" "/metrics": get metrics::read;
+    "hub" "/healthz": get alive;
+    "hub" "/readyz": get ready;
+    "hub" "/openapi.json": get document::describe;
+}
+
+/// The routes.
 fn routed() -> Router<Endpoint> {
-    TABLE.iter().fold(Router::new(), |all, (_, make)| {
-        let (_, described, handlers) = make();
-        let (path, item) = described.paths.iter().next().expect("what is made is at a path");
-        all.route(path, handlers.route_layer(Extension(query::Keys::described(item))))
+    TABLE.iter().fold(Router::new(), |all, (path, make)| {
+        all.route(path, make().route_layer(Extension(query::Keys::of_path(path))))
     })
 }
 

@@ -1,54 +1,36 @@
 //! Query keys: a call that has one that it does not know is refused.
 //!
 //! A misspelt key that is quietly ignored widens the call: `?stat=held` lists everything, and a purge of the state `failed` with
-//! `oldrThan` lets go of all of it. What a call knows is read from its own description, so that `/openapi.json` and
-//! this never tell two stories. That holds for probes (`/healthz`) too; a platform that tells something may add what it likes, for
+//! `oldrThan` lets go of all of it. What a call knows `build.rs` reads in `/openapi.json`, so that this and the document
+//! never tell two stories. That holds for probes (`/healthz`) too; a platform that tells something may add what it likes, for
 //! nobody here can change its calls.
-
-use std::sync::Arc;
 
 use axum::{
     extract::{Query, Request},
     http::Method,
 };
 use serde::de::DeserializeOwned;
-use utoipa::openapi::{
-    PathItem, RefOr,
-    path::{Operation, ParameterIn},
-};
 
+use super::document::QUERY_KEYS;
 use crate::{message::refusal::Refusal, spelling::nearest};
 
 /// The longest key that a refusal repeats, in characters.
 const MAX_SHOWN_CHARS: usize = 40;
 
-/// The keys that the calls at one path know.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Keys(Arc<[(Method, Vec<String>)]>);
+/// The keys that each method at one path knows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Keys(&'static [(&'static str, &'static [&'static str])]);
 
 impl Keys {
-    /// Those of the calls that are described here.
-    pub(super) fn described(path: &PathItem) -> Self {
-        let operations =
-            [(Method::GET, &path.get), (Method::POST, &path.post), (Method::DELETE, &path.delete)];
-        let known = operations
-            .into_iter()
-            .filter_map(|(method, operation)| Some((method, keys(operation.as_ref()?))));
-        Self(known.collect())
+    /// Those of the calls at this path.
+    pub(super) fn of_path(path: &str) -> Self {
+        Self(QUERY_KEYS.iter().find(|(known, _)| *known == path).map_or(&[], |(_, methods)| methods))
     }
 
-    fn of(&self, method: &Method) -> &[String] {
+    fn of(self, method: &Method) -> &'static [&'static str] {
         let method = if method == Method::HEAD { &Method::GET } else { method };
         self.0.iter().find(|(known, _)| known == method).map_or(&[], |(_, keys)| keys)
     }
-}
-
-fn keys(operation: &Operation) -> Vec<String> {
-    let described = operation.parameters.iter().flatten().filter_map(|parameter| match parameter {
-        RefOr::T(parameter) if parameter.parameter_in == ParameterIn::Query => Some(parameter.name.clone()),
-        _ => None,
-    });
-    described.collect()
 }
 
 /// Refuses a request with a query key that its call does not know.
@@ -57,10 +39,10 @@ pub(super) fn check(request: &Request) -> Result<(), Refusal> {
         return Ok(());
     }
     let given: Vec<(String, String)> = read(request)?;
-    let all = request.extensions().get::<Keys>().cloned().unwrap_or_default();
+    let all = request.extensions().get::<Keys>().copied().unwrap_or_default();
     let known = all.of(request.method());
-    let Some((unknown, _)) = given.iter().find(|(key, _)| !known.contains(key)) else { return Ok(()) };
-    let meant = nearest(unknown, known.iter().map(String::as_str));
+    let Some((unknown, _)) = given.iter().find(|(key, _)| !known.contains(&&**key)) else { return Ok(()) };
+    let meant = nearest(unknown, known.iter().copied());
     let meant = meant.map_or_else(String::new, |key| format!(", did you mean {key:?}?"));
     let shown: String = unknown.chars().take(MAX_SHOWN_CHARS).collect();
     let hint = match known {
@@ -90,9 +72,8 @@ mod tests {
     use super::*;
 
     fn checked(method: Method, uri: &str) -> Result<(), Refusal> {
-        let known = [(Method::GET, vec!["state".to_owned(), "limit".to_owned()]), (Method::POST, vec![])];
         let mut request = Request::builder().method(method).uri(uri).body(Body::empty()).expect("a request");
-        request.extensions_mut().insert(Keys(known.into()));
+        request.extensions_mut().insert(Keys(&[("GET", &["state", "limit"]), ("POST", &[])]));
         check(&request)
     }
 
