@@ -51,6 +51,7 @@ pub mod intake;
 pub mod lines;
 pub mod message;
 pub mod metrics;
+pub mod notify;
 pub mod ogg;
 pub mod outbox;
 pub mod people;

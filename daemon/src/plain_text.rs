@@ -24,6 +24,19 @@ pub fn one_line(text: &str, most: usize) -> String {
     line
 }
 
+/// Markdown that shows these very signs: CommonMark takes a backslash before any ASCII punctuation for "as it is"
+/// (<https://spec.commonmark.org/0.31.2/#backslash-escapes>).
+pub fn literal(text: &str) -> String {
+    let mut literal = String::with_capacity(2 * text.len());
+    for c in text.chars() {
+        if c.is_ascii_punctuation() {
+            literal.push('\\');
+        }
+        literal.push(c);
+    }
+    literal
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ use crate::{
     files::Sources,
     heartbeat::{Plan, goal::Goal},
     message::{attachment_spec::MOST, call::MAX_TEXT, target::HUB},
+    notify::Notify,
     router::Routing,
     settings::is_name,
 };
@@ -40,8 +41,9 @@ impl Config {
         let routing = self.check_routing()?;
         let wakes = self.check_wakes()?;
         let heartbeats = self.check_heartbeats(&agents)?;
+        let notify = self.check_person()?;
         self.updates.policy().map_err(|(name, problem)| invalid(format!("updates.{name}"), problem))?;
-        Ok(Checked { book, hooks, wakes, speaks, private_urls, routing, heartbeats, agents })
+        Ok(Checked { book, hooks, wakes, speaks, private_urls, routing, heartbeats, notify, agents })
     }
 
     /// Where each agent's files may come from.
@@ -158,6 +160,15 @@ impl Config {
             }
         }
         Ok(plans)
+    }
+
+    /// Who is told that something waits.
+    fn check_person(&self) -> Result<Option<Notify>, ConfigError> {
+        let page = match self.hub.hosts.first() {
+            Some(host) => format!("https://{host}"),
+            None => format!("http://localhost:{}", self.hub.listen.port()),
+        };
+        self.person.read(page).map_err(|(name, problem)| invalid(format!("person.{name}"), problem))
     }
 
     fn check_channels(&self) -> Result<(), ConfigError> {

@@ -7,6 +7,7 @@ use crate::{
     files::{Sources, fetch_policy::Private},
     heartbeat::Plan,
     message::target::Destination,
+    notify::Notify,
     policy::Rights,
     router::Routing,
 };
@@ -28,6 +29,8 @@ pub struct Checked {
     pub routing: Routing,
     /// The heartbeats that are on, by their agents.
     pub heartbeats: BTreeMap<String, Plan>,
+    /// Who is told that something waits for a person.
+    pub notify: Option<Notify>,
     pub(super) agents: BTreeMap<String, CheckedAgent>,
 }
 

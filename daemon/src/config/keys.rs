@@ -288,6 +288,34 @@ pub const UPDATES: &[Key] = &[
     example("time_zone", "\"Europe/Berlin\"", "Whose hours these are. Without this key: this machine's."),
 ];
 
+/// `[person]`.
+pub const NOTIFY: &[Key] = &[
+    key(
+        "notify",
+        "[]",
+        "Where you are told that something waits for you, at most five targets, such as [\"ntfy:gate\"] or [\"telegram:123456\"]. It is the hub \
+         that writes there, at most once in two minutes, and again when a quarter of the time is left. Nothing can be decided there.",
+    ),
+    key(
+        "show",
+        "\"count\"",
+        "How much is told: \"count\" (how many wait, and a link), \"who\" (also which agent wants to write where), or \"text\" (also how the \
+         text begins: whoever carries the notification can read it).",
+    ),
+    example(
+        "page",
+        "\"https://hub.example.org\"",
+        "The address of the hub's page on the device where you read this. Without this key: the first name of hub.hosts, over TLS, or else \
+         localhost.",
+    ),
+    example(
+        "quiet_hours",
+        "\"22:00-07:00\"",
+        "The hours in which nothing is told. At their end you are told of what still waits.",
+    ),
+    example("time_zone", "\"Europe/Berlin\"", "Whose hours these are. Without this key: this machine's."),
+];
+
 /// `[hooks.NAME]`.
 pub const HOOK: &[Key] = &[
     key(
@@ -572,6 +600,7 @@ pub const SECTIONS: &[Section] = &[
     section("files", "Files that go along with messages.", FILES),
     section("broker", "The MQTT broker, by which companions reach the hub.", BROKER),
     section("approval", "Who decides about held messages, and until when.", APPROVAL),
+    section("person", "You: where you are told that something waits for your yes or no.", NOTIFY),
     section(
         "updates",
         "New firmware for companions (gatepost ota). One companion goes first, and never so many at once that too few could approve.",

@@ -19,6 +19,7 @@ pub mod hooks;
 pub mod keys;
 pub mod locate;
 pub mod paths;
+pub mod person;
 #[cfg(test)]
 mod reference;
 pub mod routes;
@@ -150,6 +151,8 @@ pub struct Config {
     pub wake: BTreeMap<String, wake::Wake>,
     /// `[heartbeat.NAME]`, by the agent.
     pub heartbeat: BTreeMap<String, heartbeat::HeartbeatEntry>,
+    /// `[person]`.
+    pub person: person::Person,
     /// `[updates]`.
     pub updates: updates::Updates,
     /// `[hooks.NAME]`.

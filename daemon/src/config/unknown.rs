@@ -25,6 +25,7 @@ const SECTIONS: &[&str] = &[
     "reply",
     "voice",
     "approval",
+    "person",
     "updates",
     "contexts",
     "routing",
@@ -82,6 +83,7 @@ fn known<'a, 'i>(root: &'a DeTable<'i>) -> Vec<Known<'a, 'i>> {
             "voice" => one(keys::VOICE),
             "approval" => one(keys::APPROVAL),
             "contexts" => one(keys::CONTEXTS),
+            "person" => one(keys::NOTIFY),
             "updates" => one(keys::UPDATES),
             "routing" => one(keys::ROUTING),
             "agents" | "hooks" | "people" | "routes" | "wake" | "heartbeat" => {

@@ -3,11 +3,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     mem,
+    sync::Arc,
 };
 
 use super::HubError;
 use crate::{
-    channels::account::Accounts,
+    channels::{account::Accounts, registry::NAMES},
     config::Config,
     message::target::Destination,
     pipeline::{AgentRules, SendOptions},
@@ -60,6 +61,25 @@ pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<St
     Ok(agents)
 }
 
+/// What the hub itself may write: to the targets at which a person is told that something waits.
+pub(super) fn itself(config: &Config, accounts: &Accounts) -> Result<Arc<AgentRules>, HubError> {
+    let unusable = |problem: String| HubError::Route("person.notify".into(), problem);
+    let mut targets = Vec::new();
+    for target in config.checked().notify.iter().flat_map(|notify| &notify.targets) {
+        // It was parsed when the configuration was checked.
+        let Ok(Destination::Address { channel: Some(channel), address, .. }) =
+            Destination::parse(target, &NAMES)
+        else {
+            continue;
+        };
+        accounts.pick(&channel, None).map_err(|error| unusable(error.to_string()))?;
+        let address = canonical(accounts, &channel, &address)
+            .map_err(|problem| unusable(format!("{target:?}: {problem}")))?;
+        targets.push(Pattern::Address(channel, address));
+    }
+    Ok(Arc::new(AgentRules::of_hub(targets)))
+}
+
 /// A list with each address as the identity that its spelling tells, or as its channel spells it, by an account that takes it.
 ///
 /// # Errors
@@ -70,12 +90,13 @@ pub(crate) fn spelt(list: Allowlist, accounts: &Accounts) -> Result<Allowlist, (
     })
 }
 
-/// Whether the agents can be what the configuration says, with these accounts.
+/// Whether the agents, and the hub as one, can be what the configuration says, with these accounts.
 ///
 /// # Errors
 /// One of them cannot.
 pub fn check_agents(config: &Config, accounts: &Accounts) -> Result<(), HubError> {
-    agents(config, accounts).map(drop)
+    agents(config, accounts)?;
+    itself(config, accounts).map(drop)
 }
 
 /// Names of the address book whose addresses no account of their channels takes: a call that uses one is refused.

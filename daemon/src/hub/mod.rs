@@ -174,6 +174,7 @@ pub struct Hub {
     turns: JoinHandle<()>,
     tasks: JoinHandle<()>,
     heart: JoinHandle<()>,
+    notifying: JoinHandle<()>,
     cards: JoinHandle<()>,
     own_update: JoinHandle<()>,
     telling: JoinHandle<()>,
@@ -298,6 +299,7 @@ impl Hub {
         self.turns.abort();
         self.tasks.abort();
         self.heart.abort();
+        self.notifying.abort();
         self.cards.abort();
         self.own_update.abort();
         self.events.close();

@@ -21,7 +21,7 @@ use tokio::{sync::Mutex, time::timeout};
 use super::{
     HubError,
     accounts::Opened,
-    agents::agents,
+    agents::{agents, itself},
     broker_elsewhere,
     heartbeats::heartbeats,
     hooks,
@@ -293,6 +293,8 @@ impl Shared {
         voice(&config).map_err(failed)?;
         broker_elsewhere(&config).map_err(failed)?;
         let book = AddressBook::new(config.checked().book.clone());
+        let itself = itself(&config, opened.accounts()).map_err(failed)?;
+        let notify = config.checked().notify.clone().map(Arc::new);
         let pipeline = self.current.pipeline().reconfigured(|shared| {
             shared.outbox =
                 shared.outbox.clone().bounded(bounds(&config)).deduplicating(config.queue.dedup.0);
@@ -304,6 +306,8 @@ impl Shared {
             shared.book = book;
             shared.routing = Arc::new(routing);
             shared.heartbeats = heartbeats;
+            shared.itself = itself;
+            shared.notify = notify;
         });
         Ok(Next { config, opened, pipeline, wakers })
     }

@@ -13,7 +13,7 @@ use tokio::{
 use super::{
     Extras, Hub, HubError,
     accounts::Opened,
-    agents::agents,
+    agents::{agents, itself},
     heartbeats::heartbeats,
     hooks, identity,
     meeting::{Meeting, meet},
@@ -47,6 +47,7 @@ use crate::{
         wake::Wakers,
     },
     metrics::Metrics,
+    notify,
     outbox::{Outbox, transition::TransitionError},
     pipeline::{
         Pipeline, Shared, address_book::AddressBook, current::Current, identities::Identities,
@@ -91,6 +92,7 @@ impl Hub {
         let telling = tokio::spawn(current.clone().tell_hooks());
         let turns = tokio::spawn(current.pipeline().keep_turns());
         let tasks = tokio::spawn(tasks::runner::run(current.clone()));
+        let notifying = tokio::spawn(notify::runner::run(current.clone()));
         let heart = tokio::spawn(heartbeat::runner::run(current.clone()));
         let cards = tokio::spawn(current.clone().keep_cards());
         let upkeep = tokio::spawn(upkeep::keep_up(outbox, files, signer.clone(), Plan::of(config)));
@@ -124,6 +126,7 @@ impl Hub {
             turns,
             tasks,
             heart,
+            notifying,
             cards,
             own_update,
             telling,
@@ -196,6 +199,8 @@ fn build_pipeline(
         identities: Arc::new(Identities::new(store.clone())),
         routing: Arc::new(routing(config, opened.accounts())?),
         heartbeats: heartbeats(config, opened.accounts())?,
+        itself: itself(config, opened.accounts())?,
+        notify: config.checked().notify.clone().map(Arc::new),
         wake: opened.wake().clone(),
         asking: Wake::default(),
         attempts: Arc::default(),

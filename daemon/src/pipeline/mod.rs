@@ -42,8 +42,9 @@ use crate::{
         refusal::{Code, Refusal},
         target::{HUB, Target},
     },
+    notify::Notify,
     outbox::Outbox,
-    policy::{Allowlist, Rights, rate::Rates},
+    policy::{Pattern, Rights, rate::Rates},
     router::Routing,
     turns::wake::Wake,
 };
@@ -92,6 +93,10 @@ pub struct Shared {
     pub wake: Wake,
     /// Which agents are woken from time to time.
     pub heartbeats: Heartbeats,
+    /// What the hub itself may write.
+    pub itself: Arc<AgentRules>,
+    /// Who is told that something waits for a person.
+    pub notify: Option<Arc<Notify>>,
     /// Tells whoever puts requests for access on cards.
     pub asking: Wake,
     /// On which received events hooks have failed.
@@ -116,6 +121,16 @@ pub struct AgentRules {
     pub per_minute: u32,
     /// What of its turns is sent.
     pub options: SendOptions,
+}
+
+impl AgentRules {
+    /// Those of the hub itself, which also writes to these targets. What it does on its own channel is in no conversation: a person
+    /// approves all of it.
+    pub fn of_hub(targets: Vec<Pattern>) -> Self {
+        let own = Pattern::Channel(HUB.to_owned());
+        let allow = targets.into_iter().chain([own]).collect::<Vec<_>>().into();
+        Self { rights: Rights { allow, ..Rights::default() }, ..Self::default() }
+    }
 }
 
 /// What of an agent's turns is sent on the automatic path.
@@ -207,13 +222,8 @@ impl Pipeline {
     /// one whose list is empty.
     pub(crate) fn rules(&self, agent: &str) -> &AgentRules {
         static NOTHING: LazyLock<AgentRules> = LazyLock::new(AgentRules::default);
-        // The hub itself writes to its own channel alone, and is in no conversation there: a person approves all of it.
-        static OWN: LazyLock<AgentRules> = LazyLock::new(|| AgentRules {
-            rights: Rights { allow: Allowlist::of_channel(HUB), ..Rights::default() },
-            ..AgentRules::default()
-        });
         match agent {
-            HUB => &OWN,
+            HUB => &self.0.itself,
             agent => self.0.agents.get(agent).unwrap_or(&NOTHING),
         }
     }

@@ -5,6 +5,7 @@
 
 use crate::{
     people::requests::{Request, What},
+    plain_text::literal,
     sessions::quoted,
 };
 
@@ -38,19 +39,6 @@ pub(super) fn question(request: &Request, words: &str) -> String {
 fn called(name: &str) -> String {
     let plain: String = name.chars().map(|c| if "():?".contains(c) { ' ' } else { c }).collect();
     quoted(&plain).chars().take(MAX_NAME_CHARS).collect()
-}
-
-/// Markdown that shows these very signs: CommonMark takes a backslash before any ASCII punctuation for "as it is"
-/// (<https://spec.commonmark.org/0.31.2/#backslash-escapes>).
-fn literal(text: &str) -> String {
-    let mut literal = String::with_capacity(2 * text.len());
-    for c in text.chars() {
-        if c.is_ascii_punctuation() {
-            literal.push('\\');
-        }
-        literal.push(c);
-    }
-    literal
 }
 
 #[cfg(test)]

@@ -745,6 +745,13 @@ CREATE TABLE mutes (
     agent TEXT PRIMARY KEY,
     until INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+","
+-- Of which requests a person was told that they wait, and whether also shortly before their deadline.
+CREATE TABLE notified (
+    request BLOB PRIMARY KEY,
+    again INTEGER NOT NULL,
+    at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].

@@ -3,6 +3,7 @@
 mod cards;
 mod main_job;
 mod nobody_to_ask;
+mod notify;
 mod one_card;
 mod proofs;
 mod questions;

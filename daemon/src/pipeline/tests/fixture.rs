@@ -137,6 +137,8 @@ pub(crate) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String
         routing: Arc::default(),
         wake: Wake::default(),
         heartbeats: Heartbeats::default(),
+        itself: Arc::new(AgentRules::of_hub(vec![])),
+        notify: None,
         asking: Wake::default(),
         attempts: Arc::default(),
     }
