@@ -5,9 +5,11 @@
 //! - [`session`]: what is said in them, and `outdated`: what companions with older firmware are told;
 //! - [`link`]: the hub's connection to the broker, and the loop that joins sessions and approvals;
 //! - [`pairing`]: how a new one is taken in, without I/O, and [`logins`]: who may connect to the embedded broker;
+//! - [`introduced`]: one that is made on the hub's own machine;
 //! - [`register`]: what their owner does to them.
 
 pub mod broker;
+pub mod introduced;
 pub mod link;
 pub mod logins;
 mod outdated;

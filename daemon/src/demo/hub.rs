@@ -6,10 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ed25519_dalek::SigningKey;
-use gatepost_companion::{Bond, Geometry, Keys, Storage as _};
+use gatepost_companion::{Geometry, Keys, Storage as _};
 use gatepost_desktop::{Companion, Display, Settings, Store};
-use gatepost_link::{Digest, decision::PublicKey, envelope::VERSION, seal::SealSecret};
+use gatepost_link::seal::SealSecret;
 
 use super::{
     DemoError,
@@ -18,10 +17,9 @@ use super::{
 };
 use crate::{
     agents::{self, AgentError, Role},
-    approval::device::Device,
     channels::local,
     client::Client,
-    companion::logins,
+    companion::introduced::Introduced,
     config::Config,
     hub::{Extras, Hub, operator_token_path},
     printing::print_note,
@@ -153,27 +151,10 @@ async fn desktop(
     display: Display,
 ) -> Result<(Hub, Asked), DemoError> {
     let keys = Keys { sign: crate::random::bytes(), seal: SealSecret(crate::random::bytes()) };
-    let password = crate::random::hex::<16>();
-    let key = PublicKey(SigningKey::from_bytes(&keys.sign).verifying_key().to_bytes());
-    let extras = Extras {
-        companion: Some(Device {
-            key,
-            seal: keys.seal.public(),
-            name: "demo".into(),
-            software: true,
-            login: Some(Digest::of(password.as_bytes())),
-            version: VERSION,
-        }),
-        ..Extras::default()
-    };
+    let introduced = Introduced::new(&keys, "demo");
+    let extras = Extras { companion: Some(introduced.device.clone()), ..Extras::default() };
     let hub = Hub::start(config, extras).await.map_err(DemoError::failed)?;
-    let bond = Bond {
-        hub: hub.key(),
-        seal: hub.seal_key(),
-        user: logins::user(key).as_str().try_into().expect("short enough for any login"),
-        password: password.as_str().try_into().expect("short enough for any login"),
-        version: VERSION,
-    };
+    let bond = introduced.bond(hub.key(), hub.seal_key());
     let mut store = Store::memory();
     store.store_keys(&keys).and_then(|()| store.store_bond(&bond)).map_err(DemoError::failed)?;
     let companion = Companion::start(Settings {

@@ -40,6 +40,7 @@ pub use identity::{IdentityError, public_key};
 pub use meeting::broker_elsewhere;
 pub use operator::token_path as operator_token_path;
 use reload::Reload;
+pub use start::introduce;
 pub use updates::check_updates;
 pub use voice::voice;
 pub use wake::check_wakes;

@@ -35,6 +35,7 @@ use crate::{
     audit::checkpoint::Signer,
     companion::{
         broker::Broker,
+        introduced::Introduced,
         link::{self, Link},
     },
     config::Config,
@@ -172,6 +173,23 @@ async fn prepare_register(store: &Store, companion: Option<Device>) -> Result<()
         Err(error) => return Err(error.into()),
     }
     Ok(device::register(store, device).await?)
+}
+
+/// A companion with these keys and what it keeps of the hub with this database, which does not run: to be registered under a free
+/// name like this one. The hub's keys are made if it has never run.
+pub async fn introduce(
+    store: &Store,
+    keys: &gatepost_companion::Keys,
+    name: &str,
+) -> Result<(Device, gatepost_companion::Bond), HubError> {
+    let Keys { key, secret, .. } = open_keys(store).await?;
+    let own = Introduced::new(keys, name);
+    let name = match registry::vacant(store, own.device.key, Some(name.to_owned())).await {
+        Err(DeviceError::Taken(_)) => registry::vacant(store, own.device.key, None).await?,
+        name => name?,
+    };
+    let bond = own.bond(key, secret.public());
+    Ok((Device { name, ..own.device }, bond))
 }
 
 fn build_pipeline(
