@@ -14,7 +14,8 @@ provokes (trouble, limits, lost answers) the test orders by the second entrance:
                          `played` says that the platform looked at it, and no order answered for it
 
 A platform is a function from a `Request` to an `Answer`; `Refused` is one that it raises. One that keeps connections open has
-`upgraded`, which is given the WebSocket (`websocket.py`) and its path, and one that does something by itself `happens`.
+`upgraded`, which is given the WebSocket (`websocket.py`) and its path, one that does something by itself `happens`, and one that
+lets a request wait for that `waits`, which may block and is given the request before its turn comes.
 """
 
 import hashlib
@@ -142,6 +143,8 @@ def serve(port, platform):
                     if request.method == "POST":
                         plan.extend(request.body)
                     return self.answer(Answer(200, list(requests)))
+            if hasattr(platform, "waits"):
+                platform.waits(request)
             with lock:
                 at = "/".join(request.path)
                 brings = bool(request.files)

@@ -7,10 +7,15 @@ Rules are from https://core.telegram.org/bots/api, the page of each method; mark
     -1001000000001  a supergroup with topics      777        a person who has written to the bot
     -4711           a group that has moved        778        one who has blocked it
     @news           a channel
+
+    POST /_mock/happen  {"from": {"id": 777, "first_name": "Ann"}, "chat": {"id": 777, "type": "private"}, "text": "Hi"}
+                         somebody writes to the bot
 """
 
 import json
 import sys
+import threading
+import time
 
 import tdjson
 
@@ -41,6 +46,7 @@ OF_MESSAGE = {"chat_id": "chat!", "message_id": "int!"}
 OF_PERSON = {"chat_id": "chat!", "user_id": "int!"}
 METHODS = {
     "getMe": {},
+    "getUpdates": {"offset": "int", "limit": "int", "timeout": "int", "allowed_updates": "names"},
     "sendMessage": {**PLACE, **MARKED, "text": "str!", "link_preview_options": "preview"},
     "sendPhoto": {**CAPTIONED, "photo": "file!"},
     "sendDocument": {**CAPTIONED, "document": "file!"},
@@ -203,6 +209,31 @@ class Bot:
 
     def __init__(self, token):
         self.token, self.messages, self.last, self.topics = token, {}, {}, set()
+        # What was not acknowledged yet, by `update_id` (#getupdates).
+        self.updates, self.came, self.update = {}, threading.Condition(), 1000
+
+    def happens(self, what):
+        """Somebody writes to the bot."""
+        with self.came:
+            self.update += 1
+            message = {"message_id": self.update, "date": int(time.time()), **what}
+            self.updates[self.update] = {"update_id": self.update, "message": message}
+            self.came.notify_all()
+            return {"update_id": self.update}
+
+    def waits(self, request):
+        """Long polling: until something comes, and never as long as it is asked for, so that tests end."""
+        if request.path[1:] == ["getUpdates"] and request.path[0] == f"bot{self.token}":
+            offset = (request.body or {}).get("offset", 0)
+            with self.came:
+                self.came.wait_for(lambda: any(number >= offset for number in self.updates), 1)
+
+    def told(self, given):
+        """"An update is considered confirmed as soon as getUpdates is called with an offset higher than its update_id." """
+        with self.came:
+            for number in [number for number in self.updates if number < given.get("offset", 0)]:
+                del self.updates[number]
+            return [self.updates[number] for number in sorted(self.updates)][: given.get("limit", 100)]
 
     def __call__(self, request):
         if request.path[0] != f"bot{self.token}":
@@ -217,7 +248,8 @@ class Bot:
             return self.done({"id": 123456, "is_bot": True, "first_name": "Hub", "username": "HubTestBot"})
         if request.method != "POST":
             refuse("this double takes POST only", 405)
-        return self.done(self.call(method, self.parameters(METHODS[method], request), request.files))
+        given = self.parameters(METHODS[method], request)
+        return self.done(self.told(given) if method == "getUpdates" else self.call(method, given, request.files))
 
     def done(self, result):
         return Answer(200, {"ok": True, "result": result})

@@ -4,6 +4,7 @@
 use std::{
     ffi::{OsStr, OsString},
     io::{BufRead as _, BufReader, Write as _},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
@@ -44,7 +45,22 @@ impl Terminal {
         arguments: &[A],
         environment: &[(&str, &str)],
     ) -> Result<Self> {
+        Self::start_in(Path::new("."), kind, (rows, columns), arguments, environment)
+    }
+
+    /// The same in this folder.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start).
+    pub fn start_in<A: AsRef<OsStr>>(
+        folder: &Path,
+        kind: &str,
+        (rows, columns): (u16, u16),
+        arguments: &[A],
+        environment: &[(&str, &str)],
+    ) -> Result<Self> {
         let mut command = Command::new(super::python()?);
+        command.current_dir(folder);
         command.arg(super::file("terminal/driven.py")).arg(kind);
         command.args([rows.to_string(), columns.to_string()]).arg(program()?);
         command.args(arguments.iter().map(|argument| OsString::from(argument.as_ref())));
