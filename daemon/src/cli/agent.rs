@@ -116,13 +116,13 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
 }
 
 /// The tokens: in the database while no hub runs, through the hub while one does.
-enum Tokens {
+pub(super) enum Tokens {
     Here(Store),
     Hub(Client),
 }
 
 impl Tokens {
-    async fn open(place: &Place, config: &Config) -> Result<Self, Failed> {
+    pub(super) async fn open(place: &Place, config: &Config) -> Result<Self, Failed> {
         if !DirectoryLock::is_held(&config.hub.data_dir) {
             place.refuse_another_directory(config).await?;
         }
@@ -134,7 +134,7 @@ impl Tokens {
         }
     }
 
-    async fn add(&self, name: &str, role: Role) -> Result<String, Failed> {
+    pub(super) async fn add(&self, name: &str, role: Role) -> Result<String, Failed> {
         match self {
             Self::Here(store) => agents::add(store, name, role, "operator").await.map_err(Failed::refused),
             Self::Hub(client) => {
@@ -158,7 +158,7 @@ impl Tokens {
         }
     }
 
-    async fn list(&self) -> Result<Vec<Value>, Failed> {
+    pub(super) async fn list(&self) -> Result<Vec<Value>, Failed> {
         match self {
             Self::Here(store) => {
                 let listed = agents::list(store).await.map_err(Failed::refused)?;

@@ -213,15 +213,23 @@ async fn ask(accounts: &Accounts, pauses: &Pauses) -> Vec<Found> {
 }
 
 /// A database for the length of a check, in a directory of its own that goes with it.
-struct ScratchStore {
+pub(super) struct ScratchStore {
     store: Store,
     directory: std::path::PathBuf,
 }
 
 impl ScratchStore {
-    fn open() -> Result<Self, StoreError> {
+    pub(super) fn open() -> Result<Self, StoreError> {
         let directory = std::env::temp_dir().join(format!("gatepost-check-{}", crate::random::hex::<8>()));
         Ok(Self { store: Store::open(&directory)?, directory })
+    }
+
+    pub(super) const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(super) fn directory(&self) -> &Path {
+        &self.directory
     }
 }
 

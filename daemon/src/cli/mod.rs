@@ -29,6 +29,7 @@ mod restore;
 mod run;
 mod send;
 mod sessions;
+mod setup;
 mod shells;
 mod tasks;
 mod text;
@@ -51,8 +52,8 @@ use crate::{
 
 /// The gate that an AI agent's outgoing messages pass on their way out of the house.
 ///
-/// First steps: `gatepost demo` shows the whole thing on this machine. Then `gatepost init` writes a configuration,
-/// `gatepost agent add NAME` makes a token, `gatepost run` starts the hub.
+/// First steps: `gatepost demo` shows the whole thing on this machine. Then `gatepost setup` asks what it needs and sets up a hub,
+/// and `gatepost run` starts it.
 #[derive(Debug, Parser)]
 #[command(name = "gatepost", version, max_term_width = 100, after_help = STATUSES)]
 struct Arguments {
@@ -70,6 +71,14 @@ struct Arguments {
 enum Command {
     /// Show the whole main job on this machine: hub, broker, companion, one message approved and one denied.
     Demo(demo::Arguments),
+    /// Set up a hub in some minutes: a platform, the chat in which an agent may write, the agent's token, and who approves.
+    ///
+    /// At a terminal it asks one thing after another, and says where the token of a platform is to be had. The token is checked at once,
+    /// the chat is found by waiting for a message in it, and a test message is sent there. Only then the files are written: the
+    /// configuration, the token of the platform and that of the agent. Every answer can be given as an option; without a terminal they
+    /// must be. Run again, it adds a platform, a chat or an agent to the configuration, and overwrites nothing. A hub that runs takes it
+    /// up at once.
+    Setup(setup::Arguments),
     /// Write a configuration to start from.
     Init(init::Arguments),
     /// Check the configuration, and ask every channel whether it is ready.
@@ -285,9 +294,10 @@ pub fn main() -> ExitCode {
     log_to_stderr(&arguments.command);
     // The hub has work for more than one thread; a command that asks it something has not.
     let mut runtime = match arguments.command {
-        Command::Run | Command::Demo(_) | Command::Companion(companion::Command::Run(_)) => {
-            tokio::runtime::Builder::new_multi_thread()
-        }
+        Command::Run
+        | Command::Demo(_)
+        | Command::Setup(_)
+        | Command::Companion(companion::Command::Run(_)) => tokio::runtime::Builder::new_multi_thread(),
         _ => tokio::runtime::Builder::new_current_thread(),
     };
     let runtime = match runtime.worker_threads(2).enable_all().build() {
@@ -317,6 +327,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
     let place = Place { config: paths::file(config.clone()), hub };
     match command {
         Command::Demo(arguments) => Ok(demo::run(arguments).await?),
+        Command::Setup(arguments) => setup::run(&place, arguments).await,
         Command::Init(arguments) => init::run(config, &arguments),
         Command::Health(arguments) => health::run(&place, &arguments).await,
         Command::Check(arguments) => check::run(&place.config, &arguments).await,

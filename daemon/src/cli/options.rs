@@ -26,6 +26,7 @@ const UNUSED: [Unused; 2] = [
         option: "hub",
         commands: &[
             &["init"],
+            &["setup"],
             &["check"],
             &["run"],
             &["demo"],

@@ -6,4 +6,5 @@ mod demo;
 mod printing;
 mod root;
 mod service;
+mod setup;
 mod tokens;

@@ -1,7 +1,7 @@
 //! `gatepost companion`: the operator's side of companions, and a companion in this terminal ([`run`]).
 
 mod announce;
-mod passphrase;
+pub(super) mod passphrase;
 pub(super) mod run;
 
 use std::time::Duration;

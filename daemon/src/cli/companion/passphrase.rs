@@ -23,7 +23,7 @@ const VARIABLE: &str = "GATEPOST_COMPANION_PASSPHRASE";
 const TRIES: u32 = 3;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct KeysArguments {
+pub(in crate::cli) struct KeysArguments {
     /// Keep the companion's keys in this directory [default: gatepost/companion in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "DIR")]
     dir: Option<PathBuf>,
@@ -40,7 +40,7 @@ pub(super) struct KeysArguments {
 }
 
 /// What became of asking a person.
-pub(super) enum Opened {
+pub(in crate::cli) enum Opened {
     /// The keys can be used.
     Store(Store),
     /// The person left.
@@ -49,7 +49,7 @@ pub(super) enum Opened {
 
 impl KeysArguments {
     /// Where the keys lie.
-    pub(super) fn directory(&self) -> Result<PathBuf, Failed> {
+    pub(in crate::cli) fn directory(&self) -> Result<PathBuf, Failed> {
         if let Some(directory) = &self.dir {
             return Ok(directory.clone());
         }
@@ -60,8 +60,14 @@ impl KeysArguments {
         Ok(data.join("gatepost/companion"))
     }
 
+    /// Whether the passphrase need not be typed.
+    pub(in crate::cli) fn are_given(&self) -> bool {
+        let named = self.passphrase_file.is_some() || self.passphrase_credential.is_some();
+        self.no_passphrase || named || std::env::var_os(VARIABLE).is_some()
+    }
+
     /// Opens what lies in `directory`, or begins there.
-    pub(super) fn open(&self, directory: &Path) -> Result<Opened, Failed> {
+    pub(in crate::cli) fn open(&self, directory: &Path) -> Result<Opened, Failed> {
         let lying = Store::lying(directory).map_err(Failed::refused)?;
         let folder = directory.display();
         if self.no_passphrase {
