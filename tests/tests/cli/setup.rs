@@ -444,3 +444,35 @@ fn a_hub_that_runs_has_a_new_account_at_once() -> Result<()> {
     ensure!(held["state"] == "held", "{held}");
     Ok(())
 }
+
+#[test]
+fn a_chat_on_discord_is_found_by_a_message_too() -> Result<()> {
+    let (folder, mock) = (tempfile::tempdir()?, Mock::discord()?);
+    let base = format!("base_url={}/api/v10", mock.base_url());
+    let mut setup = at_a_terminal(
+        folder.path(),
+        &["setup", "--platform", "discord", "--set", &base, "--companion", "none"],
+    )?;
+    answer(&mut setup, "Paste the token.*: $", mock.token())?;
+    setup.wait("write a message to hub")?;
+    eventually("it listens", || {
+        let said = mock.happen(json!("said"))?;
+        Ok(said.as_array().into_iter().flatten().any(|one| one["op"] == 2).then_some(()))
+    })?;
+    let message = json!({
+        "id": "1200000000000000001", "channel_id": "200", "guild_id": "100", "type": 0, "content": "Here, bot",
+        "timestamp": "2026-11-26T12:00:00Z", "mentions": [{"id": "123456"}], "author": {"id": "99", "username": "ann"},
+    });
+    mock.happen(json!({"tell": "MESSAGE_CREATE", "data": message}))?;
+    answer(
+        &mut setup,
+        r"(?s)ann \(id 99\) wrote in a group, chat 200: .*Is this the chat\? \[Y/n\]: $",
+        "y",
+    )?;
+    answer(&mut setup, "your agent called.*: $", "")?;
+    setup.wait("engineer may write to discord:200 now")?;
+    ensure!(setup.end()? == Left { status: 0, restored: true });
+    let config = fs::read_to_string(folder.path().join("gatepost.toml"))?;
+    ensure!(config.contains("discord:200") && config.contains("file:secrets/discord"), "{config}");
+    Ok(())
+}

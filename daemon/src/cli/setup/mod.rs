@@ -4,7 +4,7 @@
 //! then something is written, so that whoever leaves before, or gets stuck, has what they had before. What is there is added to, and
 //! never overwritten. Nothing here knows a platform: an account is opened, checked and heard by its channel's own code.
 //!
-//! - `asking`: one question at a time;
+//! - `questions`: what is asked for, each from an option, a person or a default; `asking`: one question at a time;
 //! - `platform`: what can be set up, and the account that is;
 //! - `chat`: finds the chat; `test_message`: writes in it;
 //! - `plan`: what is to be written, as a text that a hub would read; `edit`: how it gets into the text that is there;
@@ -18,31 +18,22 @@ mod edit;
 mod next;
 mod plan;
 mod platform;
+mod questions;
 mod test_message;
 mod writing;
 
-use std::{path::PathBuf, time::Duration};
+use std::path::PathBuf;
 
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::{
     asking::{Asking, stopped},
     plan::{Plan, Standing},
-    platform::{Candidate, PLATFORMS, Platform},
+    platform::{Candidate, Platform},
 };
 use super::{Failed, companion::passphrase::KeysArguments};
-use crate::{
-    client::Place,
-    printing::{print_note, visible_line},
-    settings::{
-        is_name,
-        secret::{Secret, SecretSource},
-    },
-    store::DirectoryLock,
-};
+use crate::{client::Place, printing::print_note, settings::is_name, store::DirectoryLock};
 
-/// Where a local message goes if nobody says.
-const LOCAL_ADDRESS: &str = "me";
 /// How the account is called if nobody says.
 const ACCOUNT: &str = "home";
 
@@ -132,17 +123,17 @@ async fn plan(place: &Place, arguments: &Arguments, asking: Asking) -> Result<(P
     }
     let platform = match &arguments.platform {
         Some(name) => Platform::named(name)?,
-        None => ask_platform(asking).await?,
+        None => questions::platform(asking).await?,
     };
     if !is_name(&arguments.account) {
         return Err(Failed::Usage("--account: a name has letters, digits, `-` and `_`, at most 40".into()));
     }
     let mut plan = Plan::new(standing, platform, &arguments.account);
-    let (candidate, me) = account(&mut plan, arguments, asking).await?;
-    plan.address = chat(&candidate, &me, arguments, asking, runs).await?;
+    let (candidate, me) = questions::account(&mut plan, arguments, asking).await?;
+    plan.address = questions::chat(&candidate, &me, arguments, asking, runs).await?;
     plan.me = me;
-    plan.agent = agent(&plan.standing, arguments, asking).await?;
-    plan.companion = companion(&plan, arguments, asking, runs).await?;
+    plan.agent = questions::agent(&plan.standing, arguments, asking).await?;
+    plan.companion = questions::companion(&plan, arguments, asking, runs).await?;
     plan.compose()?;
     Ok((plan, candidate))
 }
@@ -175,232 +166,5 @@ fn refuse_missing(arguments: &Arguments, asking: Asking, standing: &Standing) ->
             "nobody can be asked here, so these must be given too: {}",
             missing.join(", ")
         ))),
-    }
-}
-
-async fn ask_platform(asking: Asking) -> Result<&'static Platform, Failed> {
-    print_note!("");
-    for platform in &PLATFORMS {
-        print_note!("  {:9} {}", platform.name, platform.kind().title());
-    }
-    loop {
-        let name = asking.line("Which platform? local needs no account", PLATFORMS[0].name).await?;
-        match Platform::named(&name) {
-            Ok(platform) => return Ok(platform),
-            Err(error) => print_note!("{error}"),
-        }
-    }
-}
-
-/// The account, as its platform knows it.
-async fn account(
-    plan: &mut Plan,
-    arguments: &Arguments,
-    asking: Asking,
-) -> Result<(Candidate, String), Failed> {
-    let platform = plan.platform;
-    if let Some(table) = plan.standing.account(platform.name, &plan.account) {
-        if arguments.token_file.is_some() || !arguments.set.is_empty() {
-            return Err(Failed::Usage(format!(
-                "there is an account {}.{} already, and nothing of it is changed: leave out --token-file and --set, or name another one with --account",
-                platform.name, plan.account
-            )));
-        }
-        let candidate = Candidate::of(platform, &plan.account, table.clone())?;
-        let me = candidate.check().await?;
-        match platform.secret {
-            Some(_) => {
-                print_note!(
-                    "{}.{} is set up already, as {}.",
-                    platform.name,
-                    plan.account,
-                    visible_line(&me)
-                );
-            }
-            None => print_note!("{} is {}: nothing is to be set up there.", platform.name, visible_line(&me)),
-        }
-        return Ok((candidate, me));
-    }
-    if asking.is_possible() && platform.secret.is_some() {
-        print_note!(
-            "\nFor the {} you need, all steps are in: gatepost channels setup {}",
-            platform.secret.unwrap_or(""),
-            platform.name
-        );
-        print_note!("{}", platform.steps_to_secret());
-    }
-    plan.lines = keys(platform, arguments, asking).await?;
-    loop {
-        plan.secret = secret(platform, arguments, asking).await?;
-        let checked = async {
-            let candidate = Candidate::new(platform, &plan.account, &plan.lines, plan.secret.as_ref())?;
-            let me = candidate.check().await?;
-            Ok::<_, Failed>((candidate, me))
-        };
-        match checked.await {
-            Ok((candidate, me)) => {
-                print_note!("{} knows the account, as {}.", platform.name, visible_line(&me));
-                return Ok((candidate, me));
-            }
-            Err(error) if !asking.is_possible() || arguments.token_file.is_some() => return Err(error),
-            Err(error) => {
-                print_note!("{}", crate::printing::visible(&error.to_string()));
-                if platform.secret.is_none() {
-                    return Err(Failed::Said);
-                }
-            }
-        }
-    }
-}
-
-/// The account's keys beside its secret, as lines of the configuration.
-async fn keys(platform: &Platform, arguments: &Arguments, asking: Asking) -> Result<Vec<String>, Failed> {
-    let mut lines = vec![];
-    let mut given: Vec<&str> = vec![];
-    for set in &arguments.set {
-        let (key, value) =
-            set.split_once('=').ok_or_else(|| Failed::Usage(format!("--set {set}: write KEY=VALUE")))?;
-        let is_key = platform.kind().keys.iter().any(|known| known.name == key);
-        if !is_key || Some(key) == platform.secret {
-            let keys: Vec<_> = platform.kind().keys.iter().map(|known| known.name).collect();
-            return Err(Failed::Usage(format!(
-                "--set {key}: a key of {} is one of {}; a secret is never given so",
-                platform.name,
-                keys.join(", ")
-            )));
-        }
-        given.push(key);
-        lines.push(plan::line(key, value));
-    }
-    for key in platform.asks.iter().filter(|key| !given.contains(key)) {
-        let (doc, example) = platform.key(key);
-        print_note!("{doc}");
-        let answer = loop {
-            let offered = if platform.is_open { &*example } else { "" };
-            match asking.line(&format!("{key}, such as {example}"), offered).await? {
-                answer if answer.is_empty() => {}
-                answer => break answer,
-            }
-        };
-        lines.push(plan::line(key, &answer));
-    }
-    Ok(lines)
-}
-
-/// The account's secret.
-async fn secret(
-    platform: &Platform,
-    arguments: &Arguments,
-    asking: Asking,
-) -> Result<Option<Secret>, Failed> {
-    let Some(key) = platform.secret else { return Ok(None) };
-    if let Some(file) = &arguments.token_file {
-        let source = match file.to_str() {
-            Some("-") => SecretSource::File("/dev/stdin".into()),
-            _ => SecretSource::File(file.clone()),
-        };
-        source.refuse_everybodys().map_err(Failed::refused)?;
-        return source.read().map(Some).map_err(Failed::refused);
-    }
-    if !asking.is_possible() {
-        return Ok(None);
-    }
-    loop {
-        let hint = if platform.is_open { ", or Enter for none" } else { "" };
-        let typed = asking.secret(&format!("Paste the {key} (it is not shown{hint})")).await?;
-        if typed.is_some() || platform.is_open {
-            return Ok(typed);
-        }
-    }
-}
-
-/// The address of the chat, after a test message has arrived there.
-async fn chat(
-    candidate: &Candidate,
-    me: &str,
-    arguments: &Arguments,
-    asking: Asking,
-    runs: bool,
-) -> Result<String, Failed> {
-    let platform = candidate.platform;
-    // The hub receives for the account, and two cannot.
-    let hears = platform.hears && !(runs && candidate.receives());
-    let can = candidate.open(false)?.capabilities().address_hint;
-    if asking.is_possible() && arguments.to.is_none() && !platform.joins.is_empty() {
-        print_note!("{} (gatepost channels setup {})", platform.joins, platform.name);
-    }
-    loop {
-        let address = match &arguments.to {
-            Some(to) => to.clone(),
-            None if platform.name == "local" => LOCAL_ADDRESS.into(),
-            None if hears => {
-                let wait = Duration::from_secs(arguments.wait);
-                chat::find(candidate, me, asking, wait).await?
-            }
-            None => asking.line(&format!("Where may the agent write? {can}"), "").await?,
-        };
-        let bare = address.strip_prefix(&format!("{}:", platform.name)).unwrap_or(&address);
-        let tried = async {
-            let resolved = candidate.open(false)?.resolve(bare).map_err(Failed::refused)?;
-            if platform.name != "local" && !arguments.no_test {
-                print_note!("Sending a test message …");
-                test_message::send(candidate, &resolved).await?;
-                print_note!("It was sent.");
-            }
-            Ok::<_, Failed>(resolved)
-        };
-        match tried.await {
-            Ok(resolved) => return Ok(resolved),
-            Err(error) if arguments.to.is_some() || !asking.is_possible() => return Err(error),
-            Err(error) => {
-                print_note!("{}", crate::printing::visible(&error.to_string()));
-                if !asking.yes("Try another chat?").await? {
-                    return Err(stopped());
-                }
-            }
-        }
-    }
-}
-
-/// The agent that may write there.
-async fn agent(standing: &Standing, arguments: &Arguments, asking: Asking) -> Result<String, Failed> {
-    let usual = standing.usual_agent();
-    let wrong =
-        |name: &str| (!is_name(name)).then_some("a name has letters, digits, `-` and `_`, at most 40");
-    match &arguments.agent {
-        Some(name) => match wrong(name) {
-            Some(why) => Err(Failed::Usage(format!("--agent: {why}"))),
-            None => Ok(name.clone()),
-        },
-        None if !asking.is_possible() => Ok(usual),
-        None => loop {
-            let name = asking.line("What is your agent called?", &usual).await?;
-            match wrong(&name) {
-                Some(why) => print_note!("{why}"),
-                None => break Ok(name),
-            }
-        },
-    }
-}
-
-/// Whether a terminal is made a companion.
-async fn companion(plan: &Plan, arguments: &Arguments, asking: Asking, runs: bool) -> Result<bool, Failed> {
-    let hindrance = plan.standing.cannot_introduce(runs);
-    match (arguments.companion, hindrance) {
-        (Some(Companion::None), _) => Ok(false),
-        (Some(Companion::Terminal), Some(why)) => Err(Failed::Usage(format!("--companion terminal: {why}"))),
-        (Some(Companion::Terminal), None) if !asking.is_possible() && !arguments.keys.are_given() => {
-            Err(Failed::Usage(
-                "nobody can be asked for the passphrase of the companion's keys: give --passphrase-file or --no-passphrase too".into(),
-            ))
-        }
-        (Some(Companion::Terminal), None) => Ok(true),
-        (None, None) if asking.is_possible() => {
-            print_note!(
-                "\nWho approves what leaves? A companion: a device with two buttons, or a terminal of yours. A terminal's key lies on this\ncomputer, and whoever has it can approve."
-            );
-            asking.yes("Shall a terminal here be your companion?").await
-        }
-        (None, _) => Ok(false),
     }
 }

@@ -83,7 +83,7 @@ fn commands(done: &Done) -> Vec<(String, &'static str)> {
         let send = gatepost(&send);
         commands.push((
             format!("GATEPOST_TOKEN=\"$(cat {file})\" {send}"),
-            "in a third: a message as your agent; approve it",
+            "in another terminal: a message as your agent, which you approve",
         ));
     }
     commands.push((gatepost("queue list"), "what waits, and what became of the rest"));
