@@ -436,6 +436,13 @@ fn a_hub_that_runs_has_a_new_account_at_once() -> Result<()> {
     let config = hub.config();
     let setup = ["-c", config.to_str().context("UTF-8")?, "setup", "--platform", "telegram", "--to", "777"];
     let account = ["--token-file", &token, "--set", &base, "--no-test"];
+    // Whom the hub does not believe changes nothing.
+    let refused = gatepost(&[&setup[..], &account].concat(), b"", &[("GATEPOST_TOKEN", "gp_wrong")])?;
+    ensure!(refused.status == 1 && refused.stderr.contains("all is as it was"), "{refused:?}");
+    ensure!(fs::read_to_string(&config)? == before, "the old configuration is back");
+    for name in ["secrets/telegram", "engineer.token"] {
+        ensure!(!hub.folder().path().join(name).exists(), "{name} is left");
+    }
     let added = gatepost(&[&setup[..], &account].concat(), b"", &[])?.well()?;
     ensure!(added.contains("engineer may write to telegram:777"), "{added}");
     let added = before.replace("\"local:*\"]", "\"local:*\", \"telegram:777\"]");

@@ -78,13 +78,25 @@ fn commands(done: &Done) -> Vec<(String, &'static str)> {
         commands.push((gatepost("companion pair"), "pairs a companion, which asks you"));
     }
     if let Some(token) = &done.token {
-        let send = format!("send --to {} {}", word_of_shell(&done.plan.target()), "'Hello from my agent'");
+        let target = word_of_shell(&done.plan.target());
         let file = word_of_shell(&token.to_string_lossy());
-        let send = gatepost(&send);
-        commands.push((
-            format!("GATEPOST_TOKEN=\"$(cat {file})\" {send}"),
-            "in another terminal: a message as your agent, which you approve",
-        ));
+        let text = "'Hello from my agent'";
+        let command = match is_services(path) {
+            // An agent is not root, and does not read the service's configuration.
+            true => {
+                let hub = done.plan.standing.config.hub.listen;
+                format!(
+                    "GATEPOST_TOKEN=\"$(sudo cat {file})\" gatepost --hub http://{hub} send --to {target} {text}"
+                )
+            }
+            false => {
+                format!(
+                    "GATEPOST_TOKEN=\"$(cat {file})\" {}",
+                    gatepost(&format!("send --to {target} {text}"))
+                )
+            }
+        };
+        commands.push((command, "in another terminal: a message as your agent, which you approve"));
     }
     commands.push((gatepost("queue list"), "what waits, and what became of the rest"));
     if done.plan.platform.name == "local" {

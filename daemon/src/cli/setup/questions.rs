@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{
-    Arguments, Companion,
+    ACCOUNT, Arguments, Companion,
     asking::{Asking, stopped},
     chat as chats,
     plan::{self, Plan, Standing},
@@ -61,6 +61,9 @@ pub(super) async fn account(
                     plan.account,
                     visible_line(&me)
                 );
+                if asking.is_possible() && arguments.account == ACCOUNT {
+                    print_note!("(Another account is added with --account NAME.)");
+                }
             }
             None => print_note!("{} is {}: nothing is to be set up there.", platform.name, visible_line(&me)),
         }
