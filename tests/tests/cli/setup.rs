@@ -483,3 +483,22 @@ fn a_chat_on_discord_is_found_by_a_message_too() -> Result<()> {
     ensure!(config.contains("discord:200") && config.contains("file:secrets/discord"), "{config}");
     Ok(())
 }
+
+#[test]
+fn what_people_write_to_an_account_that_receives_stays_the_hubs() -> Result<()> {
+    let beginning = Beginning::new()?;
+    let (base, token) = (beginning.base(), beginning.token_file(beginning.mock.token())?);
+    beginning.ann_writes()?;
+    let telegram = ["--platform", "telegram", "--token-file", &token, "--set", &base, "--to", "777"];
+    let made = beginning.script(&[&telegram[..], &["--set", "receive=true"]].concat())?;
+    ensure!(made.status == 0 && made.stderr.contains("No test message"), "{made:?}");
+    ensure!(beginning.mock.done("/getUpdates")?.is_empty(), "nothing was heard, and nothing acknowledged");
+    // A second account makes it ambiguous which one is meant, and that is said.
+    let second = ["--account", "work", "--agent", "cook"];
+    let second = beginning.script(&[&telegram[..], &second].concat())?.well()?;
+    ensure!(
+        second.contains("telegram has several accounts") && second.contains("--account work"),
+        "{second}"
+    );
+    Ok(())
+}

@@ -3,10 +3,7 @@
 //! What fails before the configuration is in place leaves nothing behind. A running hub that refuses the new configuration gets the
 //! old one back. From then on, what fails is told beside what was done, with the command that does it later.
 
-use std::{
-    io::Write as _,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use gatepost_companion::{Keys, Storage as _};
 use gatepost_desktop::Store as CompanionStore;
@@ -93,8 +90,12 @@ pub(super) async fn apply(place: &Place, plan: Plan, keys: &KeysArguments) -> Re
     }
     let token = match token(place, config, &plan.agent).await {
         Ok(Some(token)) => {
-            writing::fill(&mut file, &format!("{token}\n"), &token_file)?;
-            file.flush().map_err(Failed::refused)?;
+            writing::fill(&mut file, &format!("{token}\n"), &token_file).map_err(|error| {
+                let agent = &plan.agent;
+                Failed::Refused(format!(
+                    "{error}; nobody has seen the token: gatepost agent revoke {agent}, then gatepost agent add {agent}"
+                ))
+            })?;
             made.keep();
             Some(token_file)
         }

@@ -80,7 +80,11 @@ fn commands(done: &Done) -> Vec<(String, &'static str)> {
     if let Some(token) = &done.token {
         let target = word_of_shell(&done.plan.target());
         let file = word_of_shell(&token.to_string_lossy());
-        let text = "'Hello from my agent'";
+        let account = match done.plan.has_siblings() {
+            true => format!("--account {} ", done.plan.account),
+            false => String::new(),
+        };
+        let text = format!("{account}'Hello from my agent'");
         let command = match is_services(path) {
             // An agent is not root, and does not read the service's configuration.
             true => {
@@ -118,6 +122,13 @@ fn for_people(done: &Done, client: Option<&McpClient>) -> String {
             plan.platform.name,
             plan.account,
             place.file.display()
+        ));
+    }
+    if plan.has_siblings() {
+        let (platform, account) = (plan.platform.name, &plan.account);
+        text.push_str(&format!(
+            "{platform} has several accounts: a message names the one that is meant (accountId), or an agent is bound to it in its \
+             section: accounts = {{ {platform} = \"{account}\" }}\n"
         ));
     }
     match &done.token {

@@ -146,6 +146,12 @@ impl Plan {
         format!("{}:{}", self.platform.name, self.address)
     }
 
+    /// Whether the platform has another account: a message must say then which one is meant, or its agent's section.
+    pub(super) fn has_siblings(&self) -> bool {
+        let accounts = self.standing.config.channels.get(self.platform.name);
+        accounts.is_some_and(|accounts| accounts.keys().any(|name| *name != self.account))
+    }
+
     /// Makes the text, and checks it.
     ///
     /// # Errors
@@ -176,8 +182,15 @@ impl Plan {
         }
         match config.agents.get(&self.agent) {
             None => {
-                let allow = format!("allow = [{}]", quoted(&target));
-                text = edit::with_section(&text, &format!("agents.{}", self.agent), &[allow]);
+                let mut lines = vec![format!("allow = [{}]", quoted(&target))];
+                if self.has_siblings() {
+                    lines.push(format!(
+                        "accounts = {{ {} = {} }}",
+                        self.platform.name,
+                        quoted(&self.account)
+                    ));
+                }
+                text = edit::with_section(&text, &format!("agents.{}", self.agent), &lines);
             }
             Some(agent) => {
                 let everywhere = format!("{}:*", self.platform.name);
@@ -267,8 +280,12 @@ mod tests {
         first.compose().unwrap();
         let (_folder, mut second) = plan(Some(&first.text), "telegram", "work");
         second.compose().unwrap();
-        assert!(second.text.contains("file:secrets/telegram-work"));
+        assert!(second.text.contains("file:secrets/telegram-work") && second.has_siblings());
         assert_eq!(second.standing.config.channels["telegram"].len(), 2);
+        let (_folder, mut bound) = plan(Some(&first.text), "telegram", "work");
+        bound.agent = "cook".into();
+        bound.compose().unwrap();
+        assert_eq!(bound.standing.config.agents["cook"].accounts["telegram"], "work");
     }
 
     #[test]
