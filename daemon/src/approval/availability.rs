@@ -13,6 +13,7 @@ use rusqlite::{Connection, OptionalExtension as _};
 use super::{
     Approvals,
     firmware::is_outdated,
+    passkeys,
     presence::Ability,
     registry::{self, Registered},
 };
@@ -82,7 +83,7 @@ impl fmt::Display for Unable {
 impl Approvals {
     /// Why this companion cannot be asked now; [`None`] if it can.
     pub fn unable(&self, device: &Registered) -> Option<Unable> {
-        if device.software && !self.software {
+        if device.software && !self.who.software {
             Some(Unable::Software)
         } else if !device.sealed {
             Some(Unable::Unsealed)
@@ -113,10 +114,15 @@ impl Approvals {
         let devices: Vec<&Registered> = devices.iter().filter(|device| device.revoked_at.is_none()).collect();
         // The word of software counts as long as software may decide.
         let counts =
-            |device: &&&Registered| voted.contains(&device.key) && (self.software || !device.software);
-        let given = u32::try_from(devices.iter().filter(counts).count()).unwrap_or(u32::MAX);
+            |device: &&&Registered| voted.contains(&device.key) && (self.who.software || !device.software);
+        let passkeys = if self.who.web { passkeys::standing(db)? } else { vec![] };
+        let (signed, unused): (Vec<_>, Vec<_>) =
+            passkeys.iter().partition(|passkey| voted.contains(&PublicKey(passkey.id)));
+        let given = u32::try_from(devices.iter().filter(counts).count() + signed.len()).unwrap_or(u32::MAX);
         let rest = devices.iter().filter(|device| !voted.contains(&device.key));
-        let (mut able, mut unable) = (0, BTreeMap::<Unable, usize>::new());
+        // The page is always there.
+        let mut able = u32::try_from(unused.len()).unwrap_or(u32::MAX);
+        let mut unable = BTreeMap::<Unable, usize>::new();
         for device in rest {
             match self.unable(device) {
                 None => able += 1,
@@ -147,6 +153,8 @@ pub struct Paired {
     pub software: usize,
     /// Those of both kinds whose firmware was too old for this hub when they were last here.
     pub outdated: usize,
+    /// Passkeys that stand.
+    pub passkeys: usize,
 }
 
 impl Paired {
@@ -157,12 +165,15 @@ impl Paired {
         let read = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
         let (devices, software, outdated): (i64, i64, i64) = db.query_row(sql, [VERSION], read)?;
         let number = |count| usize::try_from(count).unwrap_or(0);
-        Ok(Self { devices: number(devices), software: number(software), outdated: number(outdated) })
+        let (devices, software, outdated) = (number(devices), number(software), number(outdated));
+        // A database of an earlier program has no place for them.
+        let passkeys = if db.table_exists(None, "passkeys")? { passkeys::standing(db)?.len() } else { 0 };
+        Ok(Self { devices, software, outdated, passkeys })
     }
 
     /// What is wrong with these where so many must approve, and what to do; nothing if they can.
-    pub fn warnings(self, software_allowed: bool, quorum: u32) -> Vec<String> {
-        let Self { devices, software, outdated } = self;
+    pub fn warnings(self, software_allowed: bool, web_allowed: bool, quorum: u32) -> Vec<String> {
+        let Self { devices, software, outdated, passkeys } = self;
         let mut warnings = vec![];
         if outdated > 0 {
             let (number, their) = if outdated == 1 {
@@ -183,7 +194,8 @@ impl Paired {
                  not taken while this is off: set it to true, or revoke what is not wanted (gatepost companion list)"
             ));
         }
-        let deciding = devices + if software_allowed { software } else { 0 };
+        let passkeys = if web_allowed { passkeys } else { 0 };
+        let deciding = devices + passkeys + if software_allowed { software } else { 0 };
         if deciding == 0 {
             warnings.push(
                 "approval: no companion is paired that may decide, so every message that needs a person will expire: pair \
@@ -191,8 +203,9 @@ impl Paired {
                     .into(),
             );
         } else if deciding < quorum as usize {
+            let deciders = if web_allowed { "companions and passkeys" } else { "companions" };
             warnings.push(format!(
-                "approval.quorum: {quorum} must approve, and companions that may: {deciding}; what is held will expire"
+                "approval.quorum: {quorum} must approve, and {deciders} that may: {deciding}; what is held will expire"
             ));
         }
         warnings
@@ -202,7 +215,8 @@ impl Paired {
 fn problem(needed: u32, able: u32, paired: usize, unable: &BTreeMap<Unable, usize>) -> String {
     let mut why: Vec<String> = unable.iter().map(|(why, count)| why.of(*count)).collect();
     match (paired, needed) {
-        (0, _) => return "no companion is paired".into(),
+        (0, _) if able == 0 => return "no companion is paired".into(),
+        (0, _) => why.push("no companion is paired".into()),
         (_, 1) => {}
         (1, _) => why.insert(0, "1 is paired".into()),
         (_, _) => why.insert(0, format!("{paired} are paired")),

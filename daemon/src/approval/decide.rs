@@ -1,6 +1,8 @@
-//! A decision of a companion: whether it counts, and what became of it. One that does not count is reported in the audit.
+//! A decision of a companion or a passkey: whether it counts, and what became of it. One that does not count is reported in the audit.
 
+mod by_passkey;
 mod consume;
+mod effect;
 
 use gatepost_link::{
     decision::{Decision, PublicKey},
@@ -8,8 +10,9 @@ use gatepost_link::{
 };
 use serde_json::json;
 
+pub use self::by_passkey::{Counted, Signed};
 use self::consume::consume;
-use super::Approvals;
+use super::{Approvals, passkeys::assertion::Unsigned};
 use crate::{
     audit::{self, Entry},
     message::state::State,
@@ -46,6 +49,21 @@ pub enum DecisionError {
     /// The counter is not above that of the last decision.
     #[error("the counter went back: a replayed decision or a cloned device")]
     Counter,
+    /// The configuration does not let passkeys decide.
+    #[error("passkeys do not decide here")]
+    Web,
+    /// The passkey is not known, or not any more.
+    #[error("this passkey is not known here, or was removed")]
+    Passkey,
+    /// It is about something that was not on the card.
+    #[error("the decision is about another document than the one that was shown for this request")]
+    Document,
+    /// What the passkey signed does not count.
+    #[error(transparent)]
+    Unsigned(#[from] Unsigned),
+    /// The request was over before the passkey's decision came.
+    #[error("this was over before: it is {0}")]
+    Over(State),
     /// The message's row.
     #[error(transparent)]
     Transition(#[from] TransitionError),
@@ -73,9 +91,9 @@ impl Approvals {
         session: SessionHash,
         decision: Decision,
     ) -> Result<Outcome, DecisionError> {
-        let (hub, software) = (self.hub, self.software);
+        let (hub, who) = (self.hub, self.who);
         let taken =
-            self.outbox.store().write(move |tx| consume(tx, hub, software, device, session, decision)).await;
+            self.outbox.store().write(move |tx| consume(tx, hub, who, device, session, decision)).await;
         match taken {
             Ok((messages, outcome)) => {
                 messages.into_iter().for_each(|seq| self.outbox.changed(seq));

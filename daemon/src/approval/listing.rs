@@ -33,12 +33,16 @@ const DECIDED: &str = "SELECT request FROM approvals INDEXED BY approvals_decide
 const ROWS: &str = "SELECT message, approvals.deadline, decided_at, card_at, quorum, verdict, held_because FROM approvals JOIN messages
     ON seq = message WHERE request = ? ORDER BY state = 'cancelled', message";
 /// Who denied it; or else who approved it, in their order, those of one millisecond by their names.
-const DECIDERS: &str = "SELECT 'companion:' || name FROM (
+const DECIDERS: &str = concat!(
+    "SELECT ",
+    super::who!(),
+    " AS who FROM (
         SELECT device, min(at) AS at FROM (
             SELECT device, at FROM votes WHERE request = ?1 AND NOT ?2
             UNION ALL SELECT device, decided_at FROM approvals WHERE request = ?1 AND device IS NOT NULL
         ) GROUP BY device
-    ) JOIN devices ON key = device ORDER BY at, name";
+    ) WHERE who IS NOT NULL ORDER BY at, who"
+);
 
 /// Decisions, the latest first, and approvals of what still waits; a decision about several messages counts once.
 const DECISIONS: &str = "SELECT device, at, 1 FROM votes

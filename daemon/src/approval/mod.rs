@@ -9,7 +9,7 @@
 //! transaction with the check that its device may still decide: it counts once, the first one wins, and no decision
 //! means no send. Afterwards [`prove`] shows that this is what happened.
 //!
-//! [`device`] says who may decide, and [`registry`] what becomes of them; [`presence`] who of them is here, and [`availability`] who
+//! [`device`] says who may decide, and [`registry`] what becomes of them; [`passkeys`] may decide where the configuration says so. [`presence`] who of them is here, and [`availability`] who
 //! can be asked now; [`quorum`] counts where one is not enough, [`cards`] keeps an agent from asking too often, and [`mute`] from asking
 //! at all for a while. [`listing`] is all of it as a person looks at it.
 
@@ -22,6 +22,7 @@ pub mod firmware;
 mod hold;
 pub mod listing;
 pub mod mute;
+pub mod passkeys;
 pub mod presence;
 pub mod prove;
 pub mod quorum;
@@ -52,7 +53,16 @@ use device::Device;
 pub(crate) use document::Holding;
 pub(crate) use hold::hold;
 use presence::Presence;
-use quorum::Standing;
+use quorum::{Standing, Who};
+
+/// How the audit names whoever has the key in the column `device`: a companion, or a passkey.
+macro_rules! who {
+    () => {
+        "coalesce((SELECT 'companion:' || name FROM devices WHERE key = device), \
+                  (SELECT 'web:' || name FROM passkeys WHERE id = device))"
+    };
+}
+use who;
 
 /// All that people are asked now, oldest first. A request is open exactly as long as its message is held.
 pub(crate) const WAITING: &str = "SELECT request, message, document, deadline, quorum FROM approvals
@@ -63,7 +73,7 @@ pub(crate) const WAITING: &str = "SELECT request, message, document, deadline, q
 pub struct Approvals {
     outbox: Outbox,
     hub: PublicKey,
-    software: bool,
+    who: Who,
     terms: Terms,
     presence: Presence,
 }
@@ -111,7 +121,14 @@ pub struct Waiting {
 impl Approvals {
     /// The approvals of the hub with this key. `software`: whether a program's decision counts.
     pub fn new(outbox: Outbox, hub: PublicKey, software: bool) -> Self {
-        Self { outbox, hub, software, terms: Terms::default(), presence: Presence::default() }
+        let who = Who { software, web: false };
+        Self { outbox, hub, who, terms: Terms::default(), presence: Presence::default() }
+    }
+
+    /// The same, where passkeys decide too if `web`.
+    pub fn by_passkeys(mut self, web: bool) -> Self {
+        self.who.web = web;
+        self
     }
 
     /// The same on these terms.
@@ -141,12 +158,17 @@ impl Approvals {
 
     /// Whether a program's decision counts.
     pub fn takes_programs(&self) -> bool {
-        self.software
+        self.who.software
+    }
+
+    /// Whether a passkey's decision counts.
+    pub fn takes_passkeys(&self) -> bool {
+        self.who.web
     }
 
     /// The devices whose decisions count.
     pub async fn devices(&self) -> Result<Vec<Device>, StoreError> {
-        device::accepted(self.outbox.store(), self.software).await
+        device::accepted(self.outbox.store(), self.who.software).await
     }
 
     /// All that waits, oldest first.
@@ -279,10 +301,8 @@ pub(crate) fn was_held(db: &Connection, seq: i64) -> Result<bool, StoreError> {
 
 /// Who approved or denied a message, as the audit names them; nothing, if nobody has.
 pub(crate) fn decided_by(db: &Connection, seq: i64) -> Result<Option<String>, StoreError> {
-    let sql =
-        "SELECT 'companion:' || devices.name FROM approvals JOIN devices ON devices.key = approvals.device
-         WHERE message = ? AND approvals.decided_at IS NOT NULL";
-    Ok(db.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional()?)
+    let sql = concat!("SELECT ", who!(), " FROM approvals WHERE message = ? AND decided_at IS NOT NULL");
+    Ok(db.prepare_cached(sql)?.query_row([seq], |row| row.get(0)).optional()?.flatten())
 }
 
 /// Whether a message's stored parts are the ones that were approved. A message that was never held has none.

@@ -27,7 +27,7 @@ pub struct Standing {
     pub request: RequestId,
     /// How many must approve it.
     pub quorum: u32,
-    /// What those are called who have, in their order; software is marked.
+    /// What those are called who have, in their order; software and passkeys are marked.
     pub by: Vec<String>,
     /// Where the other messages go that are on the same card.
     pub together: Vec<String>,
@@ -36,35 +36,47 @@ pub struct Standing {
 /// What there is to store of an approval that is not the last.
 pub(super) struct Vote {
     pub(super) request: RequestId,
-    pub(super) device: PublicKey,
+    /// Whose it is: a device's key, or what stands for a passkey.
+    pub(super) device: [u8; 32],
     pub(super) counter: i64,
-    pub(super) session: [u8; 32],
-    pub(super) signature: [u8; 64],
+    pub(super) session: Vec<u8>,
+    pub(super) signature: Vec<u8>,
 }
 
-/// How a request stands with one device.
+/// Whose decisions count, beside those of devices with buttons of their own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Who {
+    /// Programs.
+    pub(super) software: bool,
+    /// Passkeys.
+    pub(super) web: bool,
+}
+
+/// How a request stands with one of those who decide.
 pub(super) struct Votes {
-    /// Approvals of other devices that may still decide.
+    /// Approvals of others that may still decide.
     pub(super) others: u32,
-    /// The counter of this device's own approval, if it gave one.
+    /// The counter of its own approval, if it gave one.
     pub(super) own: Option<i64>,
 }
 
-/// How a request stands with `device`. `software`: whether programs count.
+/// How a request stands with the one that has this key.
 pub(super) fn votes(
     tx: &Transaction<'_>,
     request: RequestId,
-    device: PublicKey,
-    software: bool,
+    key: [u8; 32],
+    who: Who,
 ) -> Result<Votes, StoreError> {
     let others = tx.query_row(
-        "SELECT count(*) FROM votes JOIN devices ON key = device
-         WHERE request = ? AND device != ? AND revoked_at IS NULL AND (? OR NOT software) AND version >= ?",
-        params![request.0, device.0, software, VERSION],
+        "SELECT count(*) FROM votes WHERE request = ?1 AND device <> ?2 AND (
+            EXISTS (SELECT 1 FROM devices WHERE key = device AND revoked_at IS NULL AND (?3 OR NOT software) AND version >= ?4)
+            OR ?5 AND EXISTS (SELECT 1 FROM passkeys JOIN tokens ON hash = token
+                WHERE id = device AND removed_at IS NULL AND role = 'operator' AND revoked_at IS NULL))",
+        params![request.0, key, who.software, VERSION, who.web],
         |row| row.get(0),
     )?;
     let own = "SELECT counter FROM votes WHERE request = ? AND device = ?";
-    let own = tx.query_row(own, params![request.0, device.0], |row| row.get(0)).optional()?;
+    let own = tx.query_row(own, params![request.0, key], |row| row.get(0)).optional()?;
     Ok(Votes { others, own })
 }
 
@@ -72,7 +84,7 @@ pub(super) fn votes(
 pub(super) fn store(tx: &Transaction<'_>, vote: &Vote) -> Result<(), StoreError> {
     tx.execute(
         "INSERT INTO votes (request, device, at, counter, session, signature) VALUES (?, ?, ?, ?, ?, ?)",
-        params![vote.request.0, vote.device.0, now_ms(), vote.counter, vote.session, vote.signature],
+        params![vote.request.0, vote.device, now_ms(), vote.counter, vote.session, vote.signature],
     )?;
     Ok(())
 }
@@ -114,10 +126,12 @@ pub(super) fn standing(db: &Connection, message: i64) -> Result<Option<Standing>
     let Some((request, quorum)) = found.optional()? else { return Ok(None) };
     // In the order in which they came; those of one millisecond by their names.
     let mut names = db.prepare_cached(
-        "SELECT name || CASE software WHEN 1 THEN ' [software]' ELSE '' END FROM (
+        "SELECT coalesce(
+            (SELECT name || CASE software WHEN 1 THEN ' [software]' ELSE '' END FROM devices WHERE key = device),
+            (SELECT name || ' [web]' FROM passkeys WHERE id = device)) AS name FROM (
             SELECT device, at FROM votes WHERE request = ?1
             UNION SELECT device, decided_at FROM approvals WHERE request = ?1 AND verdict = 'approve'
-         ) JOIN devices ON key = device ORDER BY at, name",
+         ) WHERE name IS NOT NULL ORDER BY at, name",
     )?;
     let by = names.query_map([request], |row| row.get(0))?.collect::<Result<_, _>>()?;
     let mut others = db.prepare_cached(

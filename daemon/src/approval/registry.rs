@@ -18,7 +18,7 @@ use crate::{
 /// Devices that may be registered at once, those that are revoked not counted.
 pub const MAX_DEVICES: usize = 32;
 /// The longest name, in characters.
-const MAX_NAME: usize = 40;
+pub(super) const MAX_NAME: usize = 40;
 /// Digits of a key's short name.
 const SHORT: usize = 16;
 
@@ -215,11 +215,15 @@ fn free(db: &Connection, name: &str, mine: Option<PublicKey>) -> Result<(), Devi
     }
 }
 
-/// Nothing invisible, nothing that turns a line around, nothing that a table could not hold.
-fn check_name(name: &str) -> Result<(), DeviceError> {
+/// Whether somebody can be called so: nothing invisible, nothing that turns a line around, nothing that a table could not hold.
+pub(super) fn is_name(name: &str) -> bool {
     let printable = |c: char| c == ' ' || c.is_ascii_graphic() || c.is_alphanumeric();
     let spaced = name.split(' ').all(|word| !word.is_empty());
-    if !spaced || name.chars().count() > MAX_NAME || !name.chars().all(printable) {
+    spaced && name.chars().count() <= MAX_NAME && name.chars().all(printable)
+}
+
+fn check_name(name: &str) -> Result<(), DeviceError> {
+    if !is_name(name) {
         return Err(DeviceError::Name(name.chars().take(MAX_NAME + 20).collect()));
     }
     if is_key(name) {

@@ -119,6 +119,10 @@ events! {
     PartSettled = "part.settled",
     /// A platform did not deliver what it had taken.
     PartUndelivered = "part.undelivered",
+    /// An operator added a passkey.
+    PasskeyAdded = "passkey.added",
+    /// A passkey signs nobody in any more, and decides nothing.
+    PasskeyRemoved = "passkey.removed",
     /// Messages were removed.
     QueuePurged = "queue.purged",
     /// An agent, or an operator, took a task back.
@@ -184,7 +188,7 @@ mod tests {
     use super::*;
 
     /// What stands in databases out there.
-    const STORED: [(Event, &str); 57] = [
+    const STORED: [(Event, &str); 59] = [
         (Event::Message(State::Accepted), "message.accepted"),
         (Event::Message(State::Held), "message.held"),
         (Event::Message(State::Ready), "message.ready"),
@@ -232,6 +236,8 @@ mod tests {
         (Event::PairingFailed, "pairing.failed"),
         (Event::PartSettled, "part.settled"),
         (Event::PartUndelivered, "part.undelivered"),
+        (Event::PasskeyAdded, "passkey.added"),
+        (Event::PasskeyRemoved, "passkey.removed"),
         (Event::QueuePurged, "queue.purged"),
         (Event::TaskCancelled, "task.cancelled"),
         (Event::TaskDue, "task.due"),

@@ -154,7 +154,8 @@ fn nobody_decides(config: &Config) -> Vec<String> {
             Err(error) => return vec![format!("cannot see which companions are paired: {error}")],
         },
     };
-    paired.warnings(config.approval.allow_software_companion, config.approval.quorum)
+    let approval = &config.approval;
+    paired.warnings(approval.allow_software_companion, approval.takes_passkeys(), approval.quorum)
 }
 
 /// The pauses that the hub keeps to. Before its first start there are none.

@@ -60,20 +60,23 @@ pub(super) fn check(file: &Path, hub: Option<&str>, as_json: bool) -> Result<(),
         document.parts.iter().map(|part| part.text).collect::<Vec<_>>().join("\n"),
     );
     let devices: Vec<String> = proved.devices.iter().map(|key| to_hex(key)).collect();
+    let passkeys: Vec<String> = proved.passkeys.iter().map(|key| to_hex(key)).collect();
     let to: Vec<String> =
         document.targets().map(|target| format!("{}:{}", target.channel, target.address)).collect();
     if as_json {
         let shown = json!({
             "ok": true, "verdict": verdict, "agent": document.agent, "action": document.action, "to": to, "text": texts,
-            "request": document.request.to_string(), "hub": answer.hub, "devices": devices,
+            "request": document.request.to_string(), "hub": answer.hub, "devices": devices, "passkeys": passkeys,
         });
         print_result!("{shown}")?;
         return Ok(());
     }
+    let by: Vec<String> =
+        devices.into_iter().chain(passkeys.iter().map(|key| format!("passkey {key}"))).collect();
     let lines = [
         format!("{verdict}: {} by {} to {}", document.action, document.agent, to.join(", ")),
         texts,
-        format!("by {}", devices.join(", ")),
+        format!("by {}", by.join(", ")),
         format!("for the hub {}", answer.hub),
     ];
     print_result!("{}", visible(&lines.join("\n")))?;

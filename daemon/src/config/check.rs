@@ -2,7 +2,9 @@
 
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
-use super::{Agent, Checked, CheckedAgent, Config, ConfigError, hooks::Transport, routes, wake::Way};
+use super::{
+    Agent, Approver, Checked, CheckedAgent, Config, ConfigError, hooks::Transport, routes, wake::Way,
+};
 use crate::{
     approval::registry::MAX_DEVICES,
     channels::registry::kind,
@@ -218,10 +220,10 @@ impl Config {
     }
 
     fn check_approval(&self) -> Result<(), ConfigError> {
-        if self.approval.approvers.is_empty() {
+        if !self.approval.approvers.contains(&Approver::Companion) {
             return Err(invalid(
                 "approval.approvers",
-                "somebody must be able to decide: write [\"companion\"]",
+                "companions always may decide: write [\"companion\"], or [\"companion\", \"web\"] for passkeys too",
             ));
         }
         if !(1..=MAX_DEVICES).contains(&(self.approval.quorum as usize)) {

@@ -38,7 +38,7 @@ pub const HUB: &[Key] = &[
         "[\"hub.example.org\"]",
         "Names by which the hub is reached, besides localhost and addresses: a proxy's, or its name in your network; with a port \
          behind it, at that port alone. Other names are refused, so that no web page can reach the hub through a name of its own. \
-         Over TLS the hub's page is shown under these.",
+         Over TLS the hub's page is shown under these, and passkeys belong to them.",
     ),
     key(
         "ttl",
@@ -244,7 +244,13 @@ pub const VOICE: &[Key] = &[
 /// `[approval]`.
 pub const APPROVAL: &[Key] = &[
     key("ttl", "\"10m\"", "How long a message waits for a person. After that it is expired and not sent."),
-    key("approvers", "[\"companion\"]", "Who may decide. Only companions, for now."),
+    key(
+        "approvers",
+        "[\"companion\"]",
+        "Who may decide: companions, and with \"web\" also a passkey of an operator, at the hub's page. A passkey shows for which site \
+         it signs, and not what: whoever has taken over the hub, or the browser, can have another text signed. A companion shows the \
+         text itself.",
+    ),
     key(
         "allow_software_companion",
         "false",

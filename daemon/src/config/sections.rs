@@ -160,6 +160,8 @@ pub struct Approval {
 pub enum Approver {
     /// A registered companion.
     Companion,
+    /// A passkey, by the page.
+    Web,
 }
 
 impl Approver {
@@ -167,6 +169,7 @@ impl Approver {
     pub const fn word(self) -> &'static str {
         match self {
             Self::Companion => "companion",
+            Self::Web => "web",
         }
     }
 }
@@ -309,6 +312,11 @@ impl Approval {
     pub fn terms(&self) -> Terms {
         let &Self { ttl: Span(ttl), quorum, cards_per_hour, .. } = self;
         Terms { ttl, quorum, cards_per_hour }
+    }
+
+    /// Whether passkeys decide too.
+    pub fn takes_passkeys(&self) -> bool {
+        self.approvers.contains(&Approver::Web)
     }
 }
 

@@ -3,6 +3,8 @@
 //! A backup knows nothing of a token or a companion that was revoked later, or of somebody whom a person trusts less since. The database
 //! that is replaced does: each that is valid in the backup is looked up there, and revoked in the copy before the copy is the database. Of whom it says nothing
 //! (it is lost or damaged, or never had them) only the operator can know, so nothing is restored until they say it.
+//!
+//! A passkey is added again in a minute, so all of them are removed.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -15,7 +17,10 @@ use serde_json::json;
 
 use crate::{
     agents::{self, AgentError},
-    approval::registry::{self, DeviceError},
+    approval::{
+        passkeys,
+        registry::{self, DeviceError},
+    },
     archive::{ArchiveError, Manifest, Source},
     audit::{self, Entry, Event},
     clock::now_ms,
@@ -53,6 +58,8 @@ pub enum Holder {
     Token(String),
     /// A companion, by its name.
     Companion(String),
+    /// A passkey, by its name.
+    Passkey(String),
     /// Somebody who writes to agents, what they were trusted with, and what they are now.
     Person(String, Scope, Scope),
 }
@@ -62,6 +69,7 @@ impl fmt::Display for Holder {
         match self {
             Self::Token(name) => write!(f, "the token of {name}"),
             Self::Companion(name) => write!(f, "the companion {name}"),
+            Self::Passkey(name) => write!(f, "the passkey {name}"),
             Self::Person(user, scope, _) => write!(f, "{user} as {scope}"),
         }
     }
@@ -195,9 +203,12 @@ fn carry_over(
         match holder {
             Holder::Token(name) => agents::revoke_in(copy, name, BY)?,
             Holder::Companion(name) => drop(registry::revoke_in(copy, name, BY)?),
+            // All of them are, below.
+            Holder::Passkey(_) => {}
             Holder::Person(user, _, now) => lower(copy, user, *now)?,
         }
     }
+    gone.extend(passkeys::remove_all(copy, BY)?.into_iter().map(Holder::Passkey));
     // Whom the copy does not know may have been shut out since.
     for (user, now) in known.people.iter().filter(|(user, _)| !in_copy.contains_key(*user)) {
         if *now < Scope::Unknown {

@@ -101,8 +101,9 @@ impl Hub {
         let asking = Asking::new(&store);
         let own_update = tokio::spawn(asking.clone().watch());
 
+        let port = address.port();
         let endpoint =
-            endpoint(config, &current, &reload, &events, (&link, updates, asking), broker.as_ref());
+            endpoint(config, port, &current, &reload, &events, (&link, updates, asking), broker.as_ref());
         if let Err(error) = store.listens_at(Some(address)) {
             tracing::warn!(%error, "cannot write the hub's address into the lock: commands will say that no hub answers");
         }
@@ -202,7 +203,9 @@ fn build_pipeline(
     let software = config.approval.allow_software_companion;
     let private = config.checked().private_urls.clone();
     Ok(Pipeline::new(Shared {
-        approvals: Approvals::new(outbox.clone(), key, software).on(config.approval.terms()),
+        approvals: Approvals::new(outbox.clone(), key, software)
+            .by_passkeys(config.approval.takes_passkeys())
+            .on(config.approval.terms()),
         outbox,
         files: Files::open(store.clone(), config.files.bounds(), private, voice(config)?)?,
         agents: agents(config, opened.accounts())?,
@@ -249,7 +252,9 @@ async fn meet_companions(
     let devices = approvals.devices().await?;
     let paired = pipeline.outbox().store().read(Paired::read).await?;
     let approval = &config.approval;
-    for warning in paired.warnings(approval.allow_software_companion, approval.quorum) {
+    for warning in
+        paired.warnings(approval.allow_software_companion, approval.takes_passkeys(), approval.quorum)
+    {
         tracing::warn!("{warning}");
     }
     Ok((link::start(address, key, secret, devices, approvals.clone(), updates, logins), broker))
@@ -257,6 +262,7 @@ async fn meet_companions(
 
 fn endpoint(
     config: &Config,
+    port: u16,
     current: &Current,
     reload: &Reload,
     events: &Events,
@@ -282,6 +288,7 @@ fn endpoint(
         hub_update,
         max_body: config.hub.max_body,
         hosts: config.hub.hosts.clone(),
+        port,
         approvers: config.approval.approvers.iter().map(|approver| approver.word()).collect(),
         load,
     })

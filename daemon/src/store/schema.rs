@@ -752,6 +752,23 @@ CREATE TABLE notified (
     again INTEGER NOT NULL,
     at INTEGER NOT NULL
 ) STRICT, WITHOUT ROWID;
+","
+-- Passkeys of operators, by the SHA-256 of the credential's id. A row is never deleted, so that a decision can be proven. One has the right
+-- of its token, and none once that is revoked. Where a decision's device has a key, that of a passkey has this id; its session is the 16
+-- bytes that were given out for it, and its signature all that the browser gave. A program that does not know of it takes none of them.
+CREATE TABLE passkeys (
+    id BLOB PRIMARY KEY,
+    credential BLOB NOT NULL,
+    name TEXT NOT NULL,
+    public_key BLOB NOT NULL,
+    algorithm INTEGER NOT NULL,
+    rp_id TEXT NOT NULL,
+    token BLOB NOT NULL,
+    counter INTEGER NOT NULL,
+    added_at INTEGER NOT NULL,
+    used_at INTEGER,
+    removed_at INTEGER
+) STRICT, WITHOUT ROWID;
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].

@@ -1,4 +1,4 @@
-//! Codes: links that sign somebody in once.
+//! Codes that are good once: links that sign somebody in, and what a passkey is to sign.
 //!
 //! They live in memory, so that none outlives the hub that made it; of each the hash is kept. Whoever brings one uses it up,
 //! whatever comes of it.
@@ -10,55 +10,60 @@ use std::{
 
 use base64::{Engine as _, prelude::BASE64_URL_SAFE_NO_PAD};
 
-use super::{TokenHash, hash};
+use super::hash;
 
 /// How long a code is good.
 pub const GOOD_FOR: Duration = Duration::from_secs(120);
 /// Codes at once. For one more, the oldest goes.
-const MAX_CODES: usize = 16;
+const MAX_CODES: usize = 64;
 /// Random bytes of a code.
 const BYTES: usize = 16;
 
-/// Those that are good. Clones share them.
-#[derive(Debug, Clone, Default)]
-pub struct Codes(Arc<Mutex<Vec<Code>>>);
+/// Those that are good, each for something: a link for the right of an operator's token. Clones share them.
+#[derive(Debug, Clone)]
+pub struct Codes<T>(Arc<Mutex<Vec<Code<T>>>>);
 
 #[derive(Debug)]
-struct Code {
+struct Code<T> {
     hash: [u8; 32],
-    /// By whose right it signs somebody in.
-    token: TokenHash,
+    what: T,
     until: Instant,
 }
 
-impl Codes {
-    /// A new one, by the right of this operator's token. Seen this one time.
-    pub fn make(&self, token: TokenHash) -> String {
-        self.make_at(token, Instant::now())
+impl<T> Default for Codes<T> {
+    fn default() -> Self {
+        Self(Arc::default())
+    }
+}
+
+impl<T> Codes<T> {
+    /// A new one for this, 16 bytes in base64url. Seen this one time.
+    pub fn make(&self, what: T) -> String {
+        self.make_at(what, Instant::now())
     }
 
-    fn make_at(&self, token: TokenHash, now: Instant) -> String {
+    fn make_at(&self, what: T, now: Instant) -> String {
         let code = BASE64_URL_SAFE_NO_PAD.encode(crate::random::bytes::<BYTES>());
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         codes.retain(|code| now < code.until);
         if codes.len() >= MAX_CODES {
             codes.remove(0);
         }
-        codes.push(Code { hash: hash(&code), token, until: now + GOOD_FOR });
+        codes.push(Code { hash: hash(&code), what, until: now + GOOD_FOR });
         code
     }
 
-    /// Uses a code up; by whose right it signs in, if it is good.
-    pub fn take(&self, code: &str) -> Option<TokenHash> {
+    /// Uses a code up; what it is for, if it is good.
+    pub fn take(&self, code: &str) -> Option<T> {
         self.take_at(code, Instant::now())
     }
 
-    fn take_at(&self, code: &str, now: Instant) -> Option<TokenHash> {
+    fn take_at(&self, code: &str, now: Instant) -> Option<T> {
         let hash = hash(code);
         let mut codes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let at = codes.iter().position(|code| code.hash == hash)?;
         let code = codes.remove(at);
-        (now < code.until).then_some(code.token)
+        (now < code.until).then_some(code.what)
     }
 }
 

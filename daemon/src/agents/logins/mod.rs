@@ -42,6 +42,8 @@ pub enum Way {
     Code,
     /// By the token itself.
     Token,
+    /// By a passkey.
+    Passkey,
 }
 
 impl Way {
@@ -49,11 +51,12 @@ impl Way {
         match self {
             Self::Code => "code",
             Self::Token => "token",
+            Self::Passkey => "passkey",
         }
     }
 
     fn from_word(word: &str) -> Option<Self> {
-        [Self::Code, Self::Token].into_iter().find(|way| way.word() == word)
+        [Self::Code, Self::Token, Self::Passkey].into_iter().find(|way| way.word() == word)
     }
 }
 

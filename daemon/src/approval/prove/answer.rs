@@ -1,19 +1,23 @@
 //! A decision as others can check it: without the hub, its database or this program.
 //!
 //! The bytes under an Ed25519 signature stand beside it, so that any tool can verify it. What a person was shown is the document, whose
-//! hash is among those bytes; so is the hub's key, the device's, and the verdict ([`gatepost_link::decision::Statement`]).
+//! hash is among those bytes; so is the hub's key, the device's, and the verdict ([`gatepost_link::decision::Statement`]). A passkey signs a
+//! hash of such bytes ([`passkeys::statement`]) within what its browser says: that stands beside it too, and the passkey's public key.
 
 use gatepost_link::{
-    Digest,
-    decision::{PublicKey, SignatureBytes, Statement, Verdict},
+    Digest, RequestId,
+    decision::{PublicKey, Verdict},
     document::Document,
-    session::SessionHash,
 };
 use rusqlite::{Connection, OptionalExtension as _};
 use serde::{Deserialize, Serialize};
 
 use super::{
-    decision::{APPROVAL, Decision, Stored, verdict},
+    super::passkeys::{
+        self,
+        assertion::{self, Assertion},
+    },
+    decision::{APPROVAL, Decision, How, Stored, verdict},
     votes::{STORED, Vote},
 };
 use crate::{
@@ -25,12 +29,14 @@ use crate::{
 
 /// The form of [`Answer`]; another form has another number.
 const FORM: u32 = 1;
+/// The same with the decision of a passkey among others.
+const WITH_PASSKEYS: u32 = 2;
 
 /// What somebody decided about a message, or answered to a question. All bytes are lower-case hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Answer {
-    /// Always 1.
+    /// 1; 2 where a passkey has decided.
     form: u32,
     /// The message or question, by its id.
     pub id: String,
@@ -50,15 +56,34 @@ pub struct Answer {
 pub struct Signed {
     /// The hub's name for the device. No signature covers it.
     pub by: String,
-    /// The device's public key.
+    /// The device's public key; or SHA-256 of the id of the passkey's credential.
     pub device: String,
     /// `approve` or `deny`.
     pub verdict: String,
     counter: u64,
+    /// Of a passkey, what was given out for this decision.
     session: String,
-    /// The bytes under the signature.
+    /// The bytes under the signature. Of a passkey, those whose SHA-256 is the challenge in `client_data`.
     signed: String,
     signature: String,
+    /// What a passkey signed, and by what it is verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    passkey: Option<ByPasskey>,
+}
+
+/// What a passkey signed: `authenticator_data`, and SHA-256 of `client_data`
+/// (<https://www.w3.org/TR/webauthn-3/#sctn-verifying-assertion>).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ByPasskey {
+    /// SubjectPublicKeyInfo.
+    public_key: String,
+    /// COSE's number of its algorithm.
+    algorithm: i64,
+    /// The name that it belongs to.
+    rp_id: String,
+    client_data: String,
+    authenticator_data: String,
 }
 
 /// Why a file proves nothing.
@@ -66,7 +91,7 @@ pub struct Signed {
 pub enum NoProof {
     /// Another program wrote it, or a newer one.
     #[error(
-        "it is in form {0}, and this Gatepost knows form {FORM}: use the Gatepost that wrote it, or a newer one"
+        "it is in form {0}, and this Gatepost knows forms {FORM} and {WITH_PASSKEYS}: use the Gatepost that wrote it, or a newer one"
     )]
     Form(u32),
     /// Some of its bytes cannot be read.
@@ -90,8 +115,10 @@ pub struct Proved {
     pub verdict: Verdict,
     /// The document's bytes.
     pub document: Vec<u8>,
-    /// The keys of those who decided.
+    /// The keys of the devices that decided.
     pub devices: Vec<[u8; 32]>,
+    /// The keys of the passkeys that did, as SubjectPublicKeyInfo.
+    pub passkeys: Vec<Vec<u8>>,
 }
 
 /// The answer to a question, or the decision about a message; nothing, if nobody has decided, or what was decided is gone.
@@ -107,23 +134,42 @@ pub fn answer(db: &Connection, hub: PublicKey, id: &str) -> Result<Option<Answer
         }
     }
     all.push(last);
+    let form = if all.iter().any(|decision| decision.how.is_of_passkey()) { WITH_PASSKEYS } else { FORM };
+    let passkeys = passkeys::registered(db)?;
     let signed = |decision: Decision| {
-        let statement = decision.statement(hub);
-        let name = "SELECT name FROM devices WHERE key = ?";
-        let by: Option<String> = db.query_row(name, [statement.device.0], |row| row.get(0)).optional()?;
+        let key = decision.device;
+        let sql = match decision.how {
+            How::Device { .. } => "SELECT name FROM devices WHERE key = ?",
+            How::Passkey { .. } => "SELECT name FROM passkeys WHERE id = ?",
+        };
+        let by: Option<String> = db.query_row(sql, [key], |row| row.get(0)).optional()?;
+        let (session, signature, passkey) = match &decision.how {
+            How::Device { session, signature } => (to_hex(&session.0), to_hex(&signature.0), None),
+            How::Passkey { nonce, assertion } => {
+                let by = passkeys.get(&key).map(|(_, key)| ByPasskey {
+                    public_key: to_hex(&key.spki),
+                    algorithm: key.algorithm,
+                    rp_id: key.rp_id.clone(),
+                    client_data: to_hex(&assertion.client_data),
+                    authenticator_data: to_hex(&assertion.authenticator_data),
+                });
+                (to_hex(nonce), to_hex(&assertion.signature), by)
+            }
+        };
         Ok(Signed {
             by: by.unwrap_or_default(),
-            device: to_hex(&statement.device.0),
+            device: to_hex(&key),
             verdict: if decision.is_approval() { Event::Approve } else { Event::Deny }.word().into(),
-            counter: statement.counter,
-            session: to_hex(&statement.session.0),
-            signed: to_hex(&statement.to_bytes()),
-            signature: to_hex(&decision.signature().0),
+            counter: u64::try_from(decision.counter).unwrap_or(u64::MAX),
+            session,
+            signed: to_hex(&decision.signed_bytes(hub)),
+            signature,
+            passkey,
         })
     };
     let decisions = all.into_iter().map(signed).collect::<Result<_, StoreError>>()?;
     let (hub, document) = (to_hex(&hub.0), to_hex(&stored.document));
-    Ok(Some(Answer { form: FORM, id: id.to_owned(), hub, document, quorum: stored.quorum, decisions }))
+    Ok(Some(Answer { form, id: id.to_owned(), hub, document, quorum: stored.quorum, decisions }))
 }
 
 impl Answer {
@@ -132,46 +178,73 @@ impl Answer {
     /// # Errors
     /// It proves nothing.
     pub fn check(&self) -> Result<Proved, NoProof> {
-        if self.form != FORM {
+        if ![FORM, WITH_PASSKEYS].contains(&self.form) {
             return Err(NoProof::Form(self.form));
         }
         let hub = PublicKey(from_hex(&self.hub).ok_or(NoProof::Unreadable("hub's key"))?);
         let bytes = bytes_from_hex(&self.document).ok_or(NoProof::Unreadable("document"))?;
         let request = Document::decode(&bytes).map_err(|_| NoProof::Unreadable("document"))?.request;
-        let mut devices = vec![];
+        let (mut devices, mut passkeys) = (vec![], vec![]);
         let mut verdicts = vec![];
-        for decision in &self.decisions {
-            let statement = Statement {
-                hub,
-                device: PublicKey(from_hex(&decision.device).ok_or(NoProof::Unreadable("device's key"))?),
-                request,
-                document: Digest::of(&bytes),
-                verdict: verdict(&decision.verdict).ok_or(NoProof::Unreadable("verdict"))?,
-                counter: decision.counter,
-                session: SessionHash(from_hex(&decision.session).ok_or(NoProof::Unreadable("session"))?),
-            };
-            let signature =
-                SignatureBytes(from_hex(&decision.signature).ok_or(NoProof::Unreadable("signature"))?);
-            let same_bytes = decision.signed == to_hex(&statement.to_bytes());
-            if !same_bytes || !statement.verify(&signature) {
-                return Err(NoProof::Signature(decision.by.clone()));
+        for signed in &self.decisions {
+            let (decision, key) = signed.read(request, Digest::of(&bytes))?;
+            let same_bytes = signed.signed == to_hex(&decision.signed_bytes(hub));
+            if !same_bytes || !decision.is_signed_for(hub, key.as_ref()) {
+                return Err(NoProof::Signature(signed.by.clone()));
             }
-            // One device counts once.
-            if !devices.contains(&statement.device.0) {
-                devices.push(statement.device.0);
+            // Each counts once.
+            match key {
+                Some(key) if !passkeys.contains(&key.spki) => passkeys.push(key.spki),
+                None if !devices.contains(&decision.device) => devices.push(decision.device),
+                _ => {}
             }
-            verdicts.push(statement.verdict);
+            verdicts.push(decision.verdict);
         }
         match verdicts.split_first() {
             Some((&verdict, others)) if others.iter().all(|other| *other == verdict) => {
-                let approved = devices.len() as u64;
+                let approved = (devices.len() + passkeys.len()) as u64;
                 match verdict == Verdict::Approve && approved < self.quorum {
                     true => Err(NoProof::Quorum(approved, self.quorum)),
-                    false => Ok(Proved { verdict, document: bytes, devices }),
+                    false => Ok(Proved { verdict, document: bytes, devices, passkeys }),
                 }
             }
             _ => Err(NoProof::Undecided),
         }
+    }
+}
+
+impl Signed {
+    /// The decision that it says was given, and the key of the passkey that is said to have given it.
+    fn read(
+        &self,
+        request: RequestId,
+        document: Digest,
+    ) -> Result<(Decision, Option<assertion::PublicKey>), NoProof> {
+        let bytes = |text: &str, what| bytes_from_hex(text).ok_or(NoProof::Unreadable(what));
+        let (session, signature) = (bytes(&self.session, "session")?, bytes(&self.signature, "signature")?);
+        let (how, key) = match &self.passkey {
+            None => (How::stored(&session, &signature).filter(|how| !how.is_of_passkey()), None),
+            Some(by) => {
+                let assertion = Assertion {
+                    client_data: bytes(&by.client_data, "client data")?,
+                    authenticator_data: bytes(&by.authenticator_data, "authenticator data")?,
+                    signature,
+                };
+                let (spki, rp_id) = (bytes(&by.public_key, "passkey's key")?, by.rp_id.clone());
+                let key = assertion::PublicKey { spki, algorithm: by.algorithm, rp_id };
+                let how = session.try_into().ok().map(|nonce| How::Passkey { nonce, assertion });
+                (how, Some(key))
+            }
+        };
+        let decision = Decision {
+            request,
+            verdict: verdict(&self.verdict).ok_or(NoProof::Unreadable("verdict"))?,
+            document,
+            device: from_hex(&self.device).ok_or(NoProof::Unreadable("device's key"))?,
+            counter: i64::try_from(self.counter).map_err(|_| NoProof::Unreadable("counter"))?,
+            how: how.ok_or(NoProof::Unreadable("signature"))?,
+        };
+        Ok((decision, key))
     }
 }
 
@@ -258,8 +331,8 @@ mod tests {
             assert!(checked(&changed).is_err(), "{field}");
         }
         changed = whole.clone();
-        changed["form"] = 2.into();
-        assert_eq!(checked(&changed), Err(NoProof::Form(2)));
+        changed["form"] = 3.into();
+        assert_eq!(checked(&changed), Err(NoProof::Form(3)));
         changed = whole.clone();
         changed["decisions"] = json!([]);
         assert_eq!(checked(&changed), Err(NoProof::Undecided));

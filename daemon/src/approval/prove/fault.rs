@@ -62,6 +62,11 @@ pub enum Fault {
         /// The device's key, in hexadecimal.
         device: String,
     },
+    /// The key by which a passkey is verified is not the one that it was added with.
+    KeyExchanged {
+        /// What stands for the passkey, in hexadecimal.
+        passkey: String,
+    },
     /// What is stored of a decision is not what the audit says.
     Exchanged {
         /// The audit's row.
@@ -163,6 +168,9 @@ impl fmt::Display for Fault {
                     f,
                     "device {device} has decided since its last decision here: later rows of the audit are missing"
                 )
+            }
+            Self::KeyExchanged { passkey } => {
+                write!(f, "the key of passkey {passkey} is not the one that it was added with")
             }
             Self::Exchanged { row, message, what } => {
                 write!(

@@ -1,7 +1,7 @@
 //! Proving the decisions: each is its device's own, and about exactly what is stored.
 //!
 //! The audit's chain ([`crate::audit::verify`]) says that no row was changed. This asks what the rows stand on: whether a
-//! registered device signed each decision, over this document, with a counter that rose; whether what lies beside the
+//! registered device or passkey signed each decision, over this document, with a counter that rose; whether what lies beside the
 //! audit still says the same; and whether a message's stored parts are what its document shows. Who can write the
 //! database, and even the hub's own key, can make neither a device's signature nor another text under it.
 //!
@@ -30,12 +30,13 @@ use self::{
 };
 use super::{
     document,
+    passkeys::{self, assertion::PublicKey as PublicKeyOfPasskey},
     quorum::{VOTE, WITHDRAW},
 };
 use crate::{
     audit::{
         self,
-        Event::{DeviceAdded, DeviceRevoked},
+        Event::{DeviceAdded, DeviceRevoked, PasskeyAdded, PasskeyRemoved},
         checkpoint::from_hex,
     },
     message::state::Event,
@@ -63,7 +64,7 @@ pub struct Report {
 
 /// Rows that this is about. What is not JSON any more, the chain names.
 const ROWS: &str = "SELECT seq, actor, event, message, detail FROM audit
-    WHERE json_valid(detail) AND (event IN (?, ?) OR detail ->> '$.event' IN (?, ?, ?, ?, ?, ?))
+    WHERE json_valid(detail) AND (event IN (?, ?, ?, ?) OR detail ->> '$.event' IN (?, ?, ?, ?, ?, ?))
     ORDER BY seq";
 
 /// Checks every decision in the audit and every approval document beside it. `purged_to`: up to which row the audit was
@@ -81,9 +82,11 @@ struct Proof<'a> {
     db: &'a Connection,
     hub: PublicKey,
     purged_to: i64,
-    /// Registered counters.
+    /// Registered counters, of devices and of passkeys.
     devices: BTreeMap<[u8; 32], i64>,
-    /// Devices that the audit saw added.
+    /// Registered keys of passkeys.
+    passkeys: BTreeMap<[u8; 32], PublicKeyOfPasskey>,
+    /// Devices and passkeys that the audit saw added.
     added: BTreeSet<[u8; 32]>,
     /// The counter of each device's last decision.
     counters: BTreeMap<[u8; 32], i64>,
@@ -123,11 +126,15 @@ impl<'a> Proof<'a> {
     fn over(db: &'a Connection) -> Result<Self, StoreError> {
         let mut devices = db.prepare("SELECT key, counter FROM devices")?;
         let devices = devices.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        let mut devices: BTreeMap<_, _> = devices.collect::<Result<_, _>>()?;
+        let passkeys = passkeys::registered(db)?;
+        devices.extend(passkeys.iter().map(|(id, (counter, _))| (*id, *counter)));
         Ok(Self {
             db,
             hub: PublicKey([0; 32]),
             purged_to: 0,
-            devices: devices.collect::<Result<_, _>>()?,
+            devices,
+            passkeys: passkeys.into_iter().map(|(id, (_, key))| (id, key)).collect(),
             added: BTreeSet::new(),
             counters: BTreeMap::new(),
             voted: BTreeSet::new(),
@@ -149,7 +156,8 @@ impl<'a> Proof<'a> {
     fn follow_audit(&mut self) -> Result<(), StoreError> {
         let mut rows = self.db.prepare(ROWS)?;
         let words = [Event::Hold, Event::Readmit, Event::Approve, Event::Deny].map(Event::word);
-        let words = [DeviceAdded.word(), DeviceRevoked.word(), VOTE, WITHDRAW].into_iter().chain(words);
+        let others = [DeviceAdded, DeviceRevoked, PasskeyAdded, PasskeyRemoved].map(audit::Event::word);
+        let words = others.into_iter().chain([VOTE, WITHDRAW]).chain(words);
         let mut rows = rows.query(rusqlite::params_from_iter(words))?;
         while let Some(row) = rows.next()? {
             let (seq, event): (i64, String) = (row.get(0)?, row.get(2)?);
@@ -157,10 +165,12 @@ impl<'a> Proof<'a> {
             let detail: Value = serde_json::from_str(&row.get::<_, String>(4)?).unwrap_or_default();
             let device = || detail["key"].as_str().and_then(from_hex::<32>);
             let event = audit::Event::from_word(&event);
-            let is_of_device = matches!(event, Some(DeviceAdded | DeviceRevoked));
+            let is_of_device =
+                matches!(event, Some(DeviceAdded | DeviceRevoked | PasskeyAdded | PasskeyRemoved));
             let Some(message) = message.filter(|_| !is_of_device) else {
                 match event {
                     Some(DeviceAdded) => self.added.extend(device()),
+                    Some(PasskeyAdded) => self.compare_passkey(device(), &detail),
                     _ => self.revoked.extend(device()),
                 }
                 continue;
@@ -191,11 +201,31 @@ impl<'a> Proof<'a> {
             let last = counters.get(&key).copied().unwrap_or_default();
             if registered < last {
                 self.fault(Fault::SetBack { device: to_hex(&key) });
-            } else if registered > last && self.purged_to == 0 && !self.voted.contains(&key) {
+            // A passkey signs people in too, of which the audit has no counter.
+            } else if registered > last
+                && self.purged_to == 0
+                && !self.voted.contains(&key)
+                && !self.passkeys.contains_key(&key)
+            {
                 self.fault(Fault::Ahead { device: to_hex(&key) });
             }
         }
         Ok(())
+    }
+
+    /// Compares the key of a passkey with the one that it was added with: by another one, anybody could sign.
+    fn compare_passkey(&mut self, id: Option<[u8; 32]>, detail: &Value) {
+        let Some(id) = id else { return };
+        self.added.insert(id);
+        let text = |name: &str| detail[name].as_str().unwrap_or_default();
+        let is_same = self.passkeys.get(&id).is_none_or(|key| {
+            to_hex(&key.spki) == text("public_key")
+                && key.rp_id == text("rp_id")
+                && detail["algorithm"].as_i64() == Some(key.algorithm)
+        });
+        if !is_same {
+            self.fault(Fault::KeyExchanged { passkey: to_hex(&id) });
+        }
     }
 
     /// Checks a decision that ended a hold.
@@ -221,9 +251,9 @@ impl<'a> Proof<'a> {
             self.fault(Fault::Stranger { row, message, device });
         } else if self.revoked.contains(&decision.device) {
             self.fault(Fault::Revoked { row, message, device });
-        } else if !decision.is_signed_for(self.hub) {
+        } else if !decision.is_signed_for(self.hub, self.passkeys.get(&decision.device)) {
             self.fault(Fault::Signature { row, message, device });
-        } else if before.is_some_and(|before| before >= decision.counter) {
+        } else if before.is_some_and(|before| !decision.follows(before)) {
             self.fault(Fault::Counter { row, message, device });
         } else {
             self.report.decisions += 1;
@@ -285,7 +315,8 @@ impl<'a> Proof<'a> {
     }
 
     fn is_genuine(&self, decision: &Decision) -> bool {
-        self.devices.contains_key(&decision.device) && decision.is_signed_for(self.hub)
+        self.devices.contains_key(&decision.device)
+            && decision.is_signed_for(self.hub, self.passkeys.get(&decision.device))
     }
 
     /// Compares a document with the row that says that it was written, and with what is stored of its message.

@@ -8,7 +8,7 @@ use rusqlite::Row;
 
 use super::{
     Decided, Fault, Proof,
-    decision::{Decision, Stored, exactly},
+    decision::{Decision, How, Stored, exactly},
 };
 use crate::{random::to_hex, store::StoreError};
 
@@ -23,23 +23,20 @@ pub(super) const STORED: &str =
 pub(super) struct Vote {
     device: Option<[u8; 32]>,
     counter: i64,
-    session: Option<[u8; 32]>,
-    signature: Option<[u8; 64]>,
+    session: Vec<u8>,
+    signature: Vec<u8>,
 }
 
 impl Vote {
     pub(super) fn read(row: &Row<'_>) -> rusqlite::Result<Self> {
-        Ok(Self {
-            device: exactly(row, 0)?,
-            counter: row.get(1)?,
-            session: exactly(row, 2)?,
-            signature: exactly(row, 3)?,
-        })
+        let device = exactly(row, 0)?;
+        Ok(Self { device, counter: row.get(1)?, session: row.get(2)?, signature: row.get(3)? })
     }
 
     pub(super) fn decision(&self, request: RequestId, document: &[u8]) -> Option<Decision> {
         let (counter, document) = (self.counter, Digest::of(document));
-        Some(Decision::approval(request, document, self.device?, counter, self.session?, self.signature?))
+        let how = How::stored(&self.session, &self.signature)?;
+        Some(Decision::approval(request, document, self.device?, counter, how))
     }
 }
 

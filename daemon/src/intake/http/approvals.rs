@@ -1,7 +1,7 @@
 //! What waits for a person, and what was decided a short while ago, for the operator.
 //!
 //! To read only. Whoever looks at a card reads what is signed from the document's bytes; the rest here is the hub's word for what stands
-//! around them. Nothing is decided by these calls.
+//! around them. Nothing is decided by these calls: that is [`decisions`](super::decisions).
 
 use axum::{
     Json,
@@ -10,7 +10,7 @@ use axum::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use gatepost_companion::Geometry;
-use gatepost_link::{RequestId, document::Document};
+use gatepost_link::{RequestId, decision::PublicKey, document::Document};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -20,6 +20,7 @@ use crate::{
     approval::{
         Approvals,
         listing::{Card, Cards, Shown},
+        passkeys,
         registry::Registered,
     },
     audit::checkpoint::from_hex,
@@ -66,7 +67,7 @@ struct Row {
     state: MessageState,
     /// When it was decided, or came to another end.
     decided_at: Option<String>,
-    /// Who decided, or has approved it so far: `companion:shelf`.
+    /// Who decided, or has approved it so far: `companion:shelf`, `web:phone`.
     by: Vec<String>,
 }
 
@@ -169,7 +170,7 @@ struct WebApprover {
     may: bool,
     /// Why not, and what to do.
     because: Option<&'static str>,
-    /// The passkeys that may.
+    /// The passkeys that may, the one that was used last first.
     passkeys: Vec<Passkey>,
 }
 
@@ -214,20 +215,29 @@ pub(super) async fn show(
     request: Request,
 ) -> Response {
     endpoint
-        .serve(OPERATOR, request, async |_, _| {
-            let request = from_hex(&caller::path(id)?).map(RequestId).ok_or_else(nothing)?;
+        .serve(OPERATOR, request, async |_, request| {
+            let headers = request.headers().clone();
+            let request = named(id)?;
             let pipeline = endpoint.pipeline();
             let shown = pipeline.approvals().shown(request).await.map_err(broken)?.ok_or_else(nothing)?;
             let kept = Kept::of(&endpoint.0.store);
             let files_kept = shown.card.message.attachments.iter().all(|file| kept.is_there(&file.sha256));
             // A text is rendered, and the rule book asked again: not on a thread that serves others.
-            let made = tokio::task::spawn_blocking(move || Approval::of(&pipeline, &shown, files_kept));
+            let passkeys = passkeys::list(&endpoint.0.store).await.map_err(broken)?;
+            let site = endpoint.0.sites.of(&headers).map(|site| site.rp_id.clone());
+            let web = WebApprover::of(pipeline.approvals(), &shown, passkeys, site.as_deref());
+            let made = tokio::task::spawn_blocking(move || Approval::of(&pipeline, &shown, files_kept, web));
             Ok(Json(made.await.map_err(broken)?.map_err(broken)?).into_response())
         })
         .await
 }
 
-fn nothing() -> Refusal {
+/// The request that a path names.
+pub(super) fn named(id: Result<Path<String>, PathRejection>) -> Result<RequestId, Refusal> {
+    from_hex(&caller::path(id)?).map(RequestId).ok_or_else(nothing)
+}
+
+pub(super) fn nothing() -> Refusal {
     let hint = "see GET /v1/approvals; what ended long ago is past its retention";
     Refusal::new(Code::NotFound, "there is no such request", hint)
 }
@@ -257,7 +267,12 @@ impl Row {
 }
 
 impl Approval {
-    fn of(pipeline: &Pipeline, shown: &Shown, files_kept: bool) -> Result<Self, StoreError> {
+    fn of(
+        pipeline: &Pipeline,
+        shown: &Shown,
+        files_kept: bool,
+        web: WebApprover,
+    ) -> Result<Self, StoreError> {
         let Shown { card, document: bytes, audit_row, .. } = shown;
         let message = &card.message;
         let document = Document::decode(bytes).ok();
@@ -279,12 +294,37 @@ impl Approval {
             quorum: card.quorum,
             companions: asked(pipeline.approvals(), shown),
             screen: document.as_ref().map(DeviceScreen::of),
-            web: WebApprover {
-                may: false,
-                because: Some("this hub takes decisions from its companions alone: decide there"),
-                passkeys: vec![],
-            },
+            web,
         })
+    }
+}
+
+impl WebApprover {
+    /// `site`: the name at which the page is, if passkeys can be had there.
+    fn of(
+        approvals: &Approvals,
+        shown: &Shown,
+        passkeys: Vec<passkeys::Passkey>,
+        site: Option<&str>,
+    ) -> Self {
+        let here = |passkey: &passkeys::Passkey| site == Some(passkey.key.rp_id.as_str());
+        let voted = |passkey: &passkeys::Passkey| shown.voted.contains(&PublicKey(passkey.id));
+        let (voted, mut free): (Vec<_>, Vec<_>) = passkeys.into_iter().filter(here).partition(voted);
+        let because = match (approvals.takes_passkeys(), site) {
+            (false, _) => Some("this hub takes decisions from its companions alone: decide there"),
+            (true, None) => Some("passkeys cannot be had at this address: see Settings"),
+            (true, Some(_)) if free.is_empty() && !voted.is_empty() => {
+                Some("every passkey has approved it, and more must: decide on a companion")
+            }
+            _ => None,
+        };
+        free.sort_by_key(|passkey| std::cmp::Reverse(passkey.used_at));
+        let named = |passkey: passkeys::Passkey| Passkey {
+            credential: URL_SAFE_NO_PAD.encode(passkey.credential),
+            name: passkey.name,
+        };
+        let passkeys = if because.is_none() { free.into_iter().map(named).collect() } else { vec![] };
+        Self { may: because.is_none(), because, passkeys }
     }
 }
 

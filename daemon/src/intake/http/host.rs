@@ -9,7 +9,10 @@ use std::net::IpAddr;
 use axum::http::{HeaderMap, Version, header, uri};
 
 use super::query::clip;
-use crate::message::refusal::{Code, Refusal};
+use crate::{
+    approval::passkeys::assertion::Site,
+    message::refusal::{Code, Refusal},
+};
 
 /// By this a proxy says how it was reached (the last of several is the nearest one's word).
 const FORWARDED_PROTO: &str = "x-forwarded-proto";
@@ -61,6 +64,47 @@ impl Authority {
     /// Whether both are the same in URLs of one scheme.
     pub(super) fn is(&self, other: &Self, default: u16) -> bool {
         self.host == other.host && self.port_or(default) == other.port_or(default)
+    }
+}
+
+impl Authority {
+    /// Where a browser has passkeys for the hub's page: at a name, on this machine or over TLS. An address has none.
+    fn site(&self) -> Option<Site> {
+        let (scheme, default) = if self.is_loopback() { ("http", 80) } else { ("https", 443) };
+        let port = match self.port_or(default) {
+            port if port == default => String::new(),
+            port => format!(":{port}"),
+        };
+        let name = self.host.clone();
+        self.address().is_none().then(|| Site { origin: format!("{scheme}://{name}{port}"), rp_id: name })
+    }
+}
+
+/// Where passkeys may be used, by the configuration alone: what a request says only chooses among these.
+#[derive(Debug, Clone)]
+pub(super) struct Sites(Vec<Site>);
+
+impl Sites {
+    /// On this machine at the port that the hub listens on, and by the names of `[hub] hosts`.
+    pub(super) fn new(hosts: &Hosts, port: u16) -> Self {
+        let local = Authority { host: "localhost".into(), port: Some(port) };
+        Self(std::iter::once(&local).chain(&hosts.0).filter_map(Authority::site).collect())
+    }
+
+    /// The one that a request came from.
+    pub(super) fn of(&self, headers: &HeaderMap) -> Option<&Site> {
+        match headers.get(header::ORIGIN) {
+            Some(origin) => self.0.iter().find(|site| origin == site.origin.as_str()),
+            None => {
+                let site = Authority::of(headers)?.site()?;
+                self.0.iter().find(|known| **known == site)
+            }
+        }
+    }
+
+    /// All of them.
+    pub(super) fn all(&self) -> &[Site] {
+        &self.0
     }
 }
 
@@ -191,6 +235,29 @@ mod tests {
             check(&["Hub.example.org", "hub:9"], known).unwrap();
         }
         assert!(check(&["hub:9"], "hub:10").is_err());
+    }
+
+    #[test]
+    fn passkeys_are_for_the_names_of_the_configuration_and_no_others() {
+        let hosts = ["hub.example.org", "Hub.lan:8443", "localhost:9000", "192.0.2.7"].map(str::to_owned);
+        let sites = Sites::new(&Hosts::new(&hosts), 8787);
+        let origins: Vec<&str> = sites.all().iter().map(|site| site.origin.as_str()).collect();
+        let localhost = ["http://localhost:8787", "http://localhost:9000"];
+        assert_eq!(origins, [localhost[0], "https://hub.example.org", "https://hub.lan:8443", localhost[1]]);
+        for (pairs, name) in [
+            (vec![("host", "localhost:8787")], Some("localhost")),
+            (vec![("host", "localhost:9000"), ("origin", "http://localhost:9000")], Some("localhost")),
+            (vec![("host", "hub.example.org")], Some("hub.example.org")),
+            (vec![("host", "127.0.0.1:8787"), ("origin", "https://hub.lan:8443")], Some("hub.lan")),
+            (vec![("host", "127.0.0.1:8787")], None),
+            (vec![("host", "localhost:3000")], None),
+            (vec![("host", "localhost:8787"), ("origin", "http://localhost:3000")], None),
+            (vec![("host", "hub.lan")], None),
+            (vec![("host", "evil.example")], None),
+            (vec![], None),
+        ] {
+            assert_eq!(sites.of(&headers(&pairs)).map(|site| site.rp_id.as_str()), name, "{pairs:?}");
+        }
     }
 
     #[test]

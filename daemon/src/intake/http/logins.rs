@@ -16,7 +16,7 @@ use super::{
     companions::OPERATOR,
     credential::{self, Scheme, came_by, set_cookie},
     door::came_from,
-    passkeys::{self, PasskeysHere},
+    passkeys::{self, Assertion, PasskeysHere},
     problem::{self, Refused},
     query,
 };
@@ -40,20 +40,8 @@ enum Credential {
     Code(String),
     /// An operator's token.
     Token(String),
-    /// What a passkey signed: refused, in this version.
-    #[schema(value_type = Assertion)]
-    Passkey(serde::de::IgnoredAny),
-}
-
-/// What `navigator.credentials.get` gives, in base64url.
-#[derive(ToSchema)]
-#[expect(dead_code, reason = "this version describes it and refuses it")]
-struct Assertion {
-    /// The id of the credential.
-    credential: String,
-    client_data: String,
-    authenticator_data: String,
-    signature: String,
+    /// What a passkey signed.
+    Passkey(Assertion),
 }
 
 /// Who is here, and what the page has to know first.
@@ -106,7 +94,7 @@ struct LoginCode {
     seconds: u64,
 }
 
-/// Signs in to the page, by a code or an operator's token: the cookie that comes with the answer stands in for that token in every call. Only
+/// Signs in to the page, by a code, an operator's token or a passkey: the cookie that comes with the answer stands in for that token in every call. Only
 /// from the hub's own page, by its `Origin`. After ten failures within a minute, nobody signs in from there for the rest of it.
 #[utoipa::path(
     post,
@@ -163,7 +151,7 @@ async fn signed_in(endpoint: &Endpoint, from: String, request: Request) -> Resul
         ended.map_err(message_service::broken)?;
     }
     let login = logins::find(&endpoint.0.store, &secret).map_err(message_service::broken)?;
-    let here = here(endpoint, &login.ok_or_else(over)?).await?;
+    let here = here(endpoint, &login.ok_or_else(over)?, &headers).await?;
     Ok(with_cookie((StatusCode::CREATED, Json(here)).into_response(), scheme, &headers, Some(&secret)))
 }
 
@@ -171,7 +159,7 @@ async fn signed_in(endpoint: &Endpoint, from: String, request: Request) -> Resul
 fn unquoted(refusal: Refusal) -> Refusal {
     match refusal.reason {
         Some("wrong_shape") => {
-            let hint = "send {\"code\": \"…\"} or {\"token\": \"…\"}, and nothing else";
+            let hint = "send {\"code\": \"…\"}, {\"token\": \"…\"} or {\"passkey\": {…}}, and nothing else";
             Refusal::input("this is nothing by which somebody signs in", hint).because("wrong_shape")
         }
         _ => refusal,
@@ -205,9 +193,9 @@ async fn by_whose_right(
                 _ => Err(refusal),
             }
         }
-        Credential::Passkey(_) => {
-            let Refusal { error, hint, .. } = passkeys::none_yet();
-            Err(Refusal::new(Code::Unauthorized, error, hint).because("passkey"))
+        Credential::Passkey(assertion) => {
+            let token = passkeys::whose(endpoint, assertion).await?;
+            Ok((token, Way::Passkey, passkeys::unknown()))
         }
     }
 }
@@ -228,7 +216,7 @@ pub(super) async fn show(State(endpoint): State<Endpoint>, request: Request) -> 
                 Some(credential::Credential::Cookie(secret)) => secret,
                 _ => return Err(no_login()),
             };
-            let response = Json(here(&endpoint, &login).await?).into_response();
+            let response = Json(here(&endpoint, &login, headers).await?).into_response();
             Ok(with_cookie(response, came_by(headers), headers, Some(&secret)))
         })
         .await
@@ -310,7 +298,7 @@ pub(super) async fn end_one(
         .await
 }
 
-async fn here(endpoint: &Endpoint, login: &Login) -> Result<Here, Refusal> {
+async fn here(endpoint: &Endpoint, login: &Login, headers: &HeaderMap) -> Result<Here, Refusal> {
     let seq = endpoint.0.store.read(audit::newest).await.map_err(message_service::broken)?;
     Ok(Here {
         ok: true,
@@ -321,7 +309,7 @@ async fn here(endpoint: &Endpoint, login: &Login) -> Result<Here, Refusal> {
         seq,
         version: env!("CARGO_PKG_VERSION"),
         approvers: endpoint.0.approvers.clone(),
-        passkeys: PasskeysHere::none(),
+        passkeys: PasskeysHere::at(endpoint, headers),
     })
 }
 

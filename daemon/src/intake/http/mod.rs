@@ -9,6 +9,7 @@ mod audit;
 mod caller;
 mod companions;
 mod credential;
+mod decisions;
 mod document;
 mod door;
 mod events;
@@ -57,10 +58,13 @@ use axum::{
 use tokio::sync::Semaphore;
 
 pub use self::messages::MOST_LISTED;
-use self::{host::Hosts, problem::Refused};
+use self::{
+    host::{Hosts, Sites},
+    problem::Refused,
+};
 use super::refused;
 use crate::{
-    agents::logins::{attempts::Attempts, codes::Codes},
+    agents::logins::{TokenHash, attempts::Attempts, codes::Codes},
     companion::register::Companions,
     connections::load::Load,
     events::Events,
@@ -96,6 +100,8 @@ pub struct Behind {
     pub max_body: usize,
     /// The names by which the hub is reached, beside those of this machine itself.
     pub hosts: Vec<String>,
+    /// The port that it listens on.
+    pub port: u16,
     /// Who may decide, as the configuration has it.
     pub approvers: Vec<&'static str>,
     /// How many connections there are, and what is turned away.
@@ -115,9 +121,13 @@ struct Shared {
     refused: refused::Refused,
     max_body: usize,
     hosts: Hosts,
+    /// Where passkeys may be used.
+    sites: Sites,
     approvers: Vec<&'static str>,
     /// Links that sign in to the page.
-    codes: Codes,
+    codes: Codes<TokenHash>,
+    /// What passkeys are to sign, by what for: each has room of its own, so that nobody who signs in takes that of a decision.
+    challenges: passkeys::Challenges,
     /// Attempts to sign in that failed.
     attempts: Attempts,
     load: Load,
@@ -144,11 +154,13 @@ impl Endpoint {
             hub_update,
             max_body,
             hosts,
+            port,
             approvers,
             load,
         } = behind;
         let store = current.pipeline().outbox().store().clone();
         let refused = refused::Refused::new(store.clone());
+        let hosts = Hosts::new(&hosts);
         Self(Arc::new(Shared {
             current,
             reload,
@@ -160,9 +172,11 @@ impl Endpoint {
             hub_update,
             refused,
             max_body,
-            hosts: Hosts::new(&hosts),
+            sites: Sites::new(&hosts, port),
+            hosts,
             approvers,
             codes: Codes::default(),
+            challenges: passkeys::Challenges::default(),
             attempts: Attempts::default(),
             load,
             notifications: Semaphore::new(platform::AT_ONCE),
@@ -224,6 +238,8 @@ table! {
     "questions" "/v1/questions/{id}": get questions::show;
     "approvals" "/v1/approvals": get approvals::list;
     "approvals" "/v1/approvals/{request}": get approvals::show;
+    "approvals" "/v1/approvals/{request}/challenge": post decisions::challenge;
+    "approvals" "/v1/approvals/{request}/decision": post decisions::decide;
     "files" "/v1/files": post files::upload;
     "files" "/v1/files/{sha256}": get files::download;
     "tools" "/v1/tools": get tools::list;
@@ -263,7 +279,8 @@ table! {
     "logins" "/v1/login/code": post logins::code;
     "logins" "/v1/logins": get logins::list;
     "logins" "/v1/logins/{login}": delete logins::end_one;
-    "passkeys" "/v1/passkeys": get passkeys::list;
+    "passkeys" "/v1/passkeys": get passkeys::list, post passkeys::add;
+    "passkeys" "/v1/passkeys/{passkey}": delete passkeys::remove;
     "passkeys" "/v1/passkeys/challenge": post passkeys::challenge;
     "companions" "/v1/companions": get companions::list;
     "companions" "/v1/companions/{which}": delete companions::revoke;
