@@ -12,6 +12,7 @@
 //! The tests themselves are in `tests/tests`, a program for each room of the hub, a module for each thing that they are about.
 
 pub mod adapter;
+pub mod authenticator;
 pub mod documents;
 pub mod files;
 pub mod hub;

@@ -17,7 +17,7 @@ async function freePort() {
   return port;
 }
 
-const configuration = (port, broker, more) => `[hub]
+const configuration = (port, broker, more, approval) => `[hub]
 data_dir = "data"
 listen = "127.0.0.1:${port}"
 ${more}
@@ -33,7 +33,7 @@ allow = ["local:*"]
 
 [approval]
 allow_software_companion = true
-
+${approval}
 [channels.local.home]
 `;
 
@@ -48,8 +48,8 @@ process.on("exit", () => {
 for (const signal of ["SIGINT", "SIGTERM"]) process.once(signal, () => process.exit(1));
 
 export class Program {
-  /** Starts one; when this returns it takes messages. `more` stands in `[hub]`. */
-  static async start(more = "") {
+  /** Starts one; when this returns it takes messages. `more` stands in `[hub]`, `approval` in `[approval]`. */
+  static async start(more = "", approval = "") {
     const hub = new Program();
     hub.program = process.env.GATEPOST;
     if (!hub.program) throw new Error("no program: node tests/web/run.mjs --real target/debug/gatepost");
@@ -58,7 +58,7 @@ export class Program {
     hub.port = await freePort();
     hub.origin = `http://localhost:${hub.port}`;
     hub.config = join(hub.folder, "gatepost.toml");
-    writeFileSync(hub.config, configuration(hub.port, await freePort(), more), { mode: 0o600 });
+    writeFileSync(hub.config, configuration(hub.port, await freePort(), more, approval), { mode: 0o600 });
     await hub.run();
     return hub;
   }

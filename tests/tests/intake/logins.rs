@@ -140,7 +140,9 @@ async fn a_link_signs_in_once_with_the_operators_rights_and_the_audit_tells_it()
     // The code is used up, by whoever tries it next.
     let mut other = Page::at(fixture.anybody(None)?);
     refused(&other.sign_in(&json!({"code": code}))?, 401, "code")?;
-    refused(&other.sign_in(&json!({"passkey": {"credential": "x"}}))?, 401, "passkey")?;
+    let passkey =
+        json!({"credential": "AQ", "client_data": "AQ", "authenticator_data": "AQ", "signature": "AQ"});
+    refused(&other.sign_in(&json!({"passkey": passkey}))?, 401, "passkey")?;
     let (begun, refusals) = (fixture.audit("login.began")?, fixture.audit("call.refused")?);
     ensure!(begun.len() == 1 && begun[0].actor == "operator:operator", "{begun:?}");
     ensure!(begun[0].detail["browser"] == "Firefox on Linux", "{begun:?}");

@@ -12,6 +12,7 @@ mod openapi;
 mod page;
 mod page_calls;
 mod page_in_chromium;
+mod passkeys;
 mod programs;
 mod reply;
 mod session;

@@ -37,9 +37,14 @@ limit = 2000
 "#;
 
 /// Roles other than the operator's see none of it.
-const FOR_OPERATORS: [(&str, &str); 12] = [
+const FOR_OPERATORS: [(&str, &str); 17] = [
     ("GET", "/v1/approvals"),
     ("GET", "/v1/approvals/00000000000000000000000000000000"),
+    ("POST", "/v1/approvals/00000000000000000000000000000000/challenge"),
+    ("POST", "/v1/approvals/00000000000000000000000000000000/decision"),
+    ("GET", "/v1/passkeys"),
+    ("POST", "/v1/passkeys"),
+    ("DELETE", "/v1/passkeys/0000000000000000"),
     ("GET", "/v1/agents"),
     ("POST", "/v1/agents/engineer/try"),
     ("POST", "/v1/agents/engineer/mute"),

@@ -1,32 +1,7 @@
 // A passkey decides, by the device's rules: what was shown is what is signed, and nothing else counts.
 
+import { addPasskey, authenticator, hold, readToItsEnd } from "../authenticator.mjs";
 import { expect, sees, settled, visit } from "../browser.mjs";
-
-/** A browser's own authenticator; returns how to say whether it verifies whoever holds it. */
-async function authenticator(page) {
-  const session = await page.context().newCDPSession(page);
-  await session.send("WebAuthn.enable");
-  const { authenticatorId } = await session.send("WebAuthn.addVirtualAuthenticator", {
-    options: {
-      protocol: "ctap2",
-      transport: "internal",
-      hasResidentKey: true,
-      hasUserVerification: true,
-      isUserVerified: true,
-      automaticPresenceSimulation: true
-    }
-  });
-  return (isUserVerified) => session.send("WebAuthn.setUserVerified", { authenticatorId, isUserVerified });
-}
-
-/** Adds a passkey through the page. */
-async function addPasskey(page, hub, token = hub.token, name = "phone") {
-  await page.goto(`${hub.origin}/#/settings`);
-  await page.getByRole("button", { name: "Add a passkey" }).click();
-  await page.getByLabel("What you call it").fill(name);
-  await page.getByLabel("The operator’s token").fill(token);
-  await page.getByRole("button", { name: "Add it" }).click();
-}
 
 async function ready(browser, options = {}) {
   const visited = await visit(browser, { hub: { web: true }, hash: "#/settings", ...options });
@@ -45,18 +20,6 @@ async function card(page, hub, approval) {
   // A press within 300 ms of the card may have been meant for what was there before; it does not count.
   await page.waitForTimeout(350);
   return go;
-}
-
-const readToItsEnd = async (page) => {
-  await page.locator(".end").scrollIntoViewIfNeeded();
-  await page.getByText("Hold for a second and a half").waitFor();
-};
-
-async function hold(page, go, ms) {
-  await go.hover();
-  await page.mouse.down();
-  await page.waitForTimeout(ms);
-  await page.mouse.up();
 }
 
 export default {
