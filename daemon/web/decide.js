@@ -122,7 +122,15 @@ export function decision(request, seen) {
         : null;
     armed();
     const print = signed.hash ? grouped(hex(signed.hash), 16) : "";
-    return h("div.choice", deny, go, hint, h("small", "Your passkey signs document ", h("span.mono", print), " and nothing else. ", which));
+    const signs = h("small", "Your passkey signs document ", h("span.mono", print), " and nothing else. ", which);
+    return h("div.choice", deny, go, hint, deciders(approval), signs);
+  }
+
+  /** Who decides, where the rules do not leave it open. @param {Approval} approval */
+  function deciders(approval) {
+    const who = { any: "", companion: "A companion decides on this.", web: "A passkey decides on this.", both: "This takes a companion and a passkey." };
+    const words = who[approval.decided_by ?? "any"];
+    return words ? h("small", words) : null;
   }
 
   function armed() {
@@ -197,7 +205,8 @@ export function decision(request, seen) {
             ? "Read it to its last page there, then hold Approve, or press Deny."
             : ["It expires at ", clock.at(approval.deadline), " unless a companion comes. ", to("companions", "Companions")]
         ),
-        others
+        others,
+        deciders(approval)
       ),
       back
     );

@@ -152,6 +152,7 @@
  * @property {PartView[]} parts
  * @property {boolean} files_kept whether `GET /v1/files/{sha256}` has them
  * @property {number} quorum how many must approve
+ * @property {"any" | "companion" | "web" | "both"} [decided_by] who decides, by the rules
  * @property {AskedCompanion[]} companions
  * @property {DeviceScreen | null} screen what a companion shows of it, as the firmware pages it
  * @property {WebApprover} web whether a passkey may decide this one

@@ -21,13 +21,14 @@ use crate::{
     message::{call::Call, receipt::Receipt, refusal::Refusal},
     outbox::{self, accept::Accepted, row::MessageRow, transition::NewPart},
     pipeline::{Pipeline, unavailable},
+    policy::Held,
     store::StoreError,
 };
 
 /// A message that people are to be asked about.
 struct Asking {
     admitted: Admitted,
-    reason: String,
+    held: Held,
     parts: Vec<NewPart>,
 }
 
@@ -66,8 +67,8 @@ impl Pipeline {
                     Box::pin(self.accept_hooked(*admitted, Arc::clone(renderings)))
                 }
                 Ok(Admission::New(admitted)) => match self.judge_new(&admitted.new, renderings).await {
-                    Judged::Asked(reason, parts) => {
-                        asked.push((index, Asking { admitted: *admitted, reason, parts }));
+                    Judged::Asked(held, parts) => {
+                        asked.push((index, Asking { admitted: *admitted, held, parts }));
                         continue;
                     }
                     judged => Box::pin(self.accept(*admitted, judged)),
@@ -96,16 +97,16 @@ impl Pipeline {
     async fn ask_about(&self, all: Vec<Asking>) -> Vec<Result<Receipt, Refusal>> {
         let (of, terms) = (all.len(), self.0.approvals.terms());
         let (mut messages, mut kept, mut asked) = (vec![], vec![], HashMap::new());
-        for Asking { admitted: Admitted { new, staged, span, .. }, reason, parts } in all {
-            asked.insert(new.id.0.clone(), (reason, parts));
+        for Asking { admitted: Admitted { new, staged, span, .. }, held, parts } in all {
+            asked.insert(new.id.0.clone(), (held, parts));
             messages.push(new);
             kept.push((staged, span));
         }
         let accepted = self.0.outbox.accept_all_and(messages, move |tx, rows| {
             let holding = |message| -> Option<Holding<'_>> {
                 let message: &MessageRow = message;
-                let (reason, parts) = asked.get(&message.id)?;
-                Some(Holding { message, parts, reason })
+                let (Held { why, by }, parts) = asked.get(&message.id)?;
+                Some(Holding { message, parts, reason: why, by: *by })
             };
             let holdings: Vec<Holding<'_>> = rows.iter().filter_map(holding).collect();
             let rows = ask(tx, &holdings, terms)?.into_iter();

@@ -17,7 +17,7 @@ use crate::{
     },
     outbox::transition::NewPart,
     pipeline::Pipeline,
-    policy::{Origin, Scope, Source, Verdict},
+    policy::{Deciders, Origin, Scope, Source, Verdict},
 };
 
 /// What a dry run says: exactly what would be sent, were it not for hooks.
@@ -31,6 +31,9 @@ pub struct DryRun {
     pub verdict: &'static str,
     /// Why.
     pub reason: String,
+    /// Who would decide on it, where the rules do not leave that open: `companion` or `web` alone, or `both`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub decided_by: Option<&'static str>,
     /// What kind of error the refusal would be.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<Code>,
@@ -66,6 +69,7 @@ impl DryRun {
             dry_run: true,
             verdict: "deny",
             reason: refusal.error,
+            decided_by: None,
             code: Some(refusal.code),
             hint: Some(refusal.hint),
             to,
@@ -144,9 +148,13 @@ impl Pipeline {
         if call.reply_to.is_none() {
             call.reply_to = self.quoted_again(&resolved, &call)?;
         }
+        let decided_by = match &judged {
+            Verdict::Hold(held) if held.by != Deciders::Any => Some(held.by.word()),
+            _ => None,
+        };
         let (verdict, reason, refusal) = match judged {
             Verdict::Allow(reason) => ("allow", reason.to_owned(), None),
-            Verdict::Hold(reason) => ("hold", reason, None),
+            Verdict::Hold(held) => ("hold", held.why, None),
             Verdict::Deny(refusal) => {
                 let refusal = self.with_its_section(agent, refusal);
                 ("deny", refusal.error.clone(), Some(refusal))
@@ -159,6 +167,7 @@ impl Pipeline {
             dry_run: true,
             verdict,
             reason,
+            decided_by,
             code,
             hint,
             to: target.to_string(),

@@ -27,7 +27,7 @@ use crate::{
         transition::{self, Change, NewPart, TransitionError},
     },
     pipeline::{AgentRules, Pipeline, RECOVER, unavailable},
-    policy::Verdict,
+    policy::{Held, Verdict},
     store::StoreError,
 };
 
@@ -143,7 +143,7 @@ impl Pipeline {
             .map_err(|error| Refusal::new(Code::ExecutionFailed, error.to_string(), ""))?;
         let parts = self.plan(adapter.as_ref(), rules, content, renderings).await?;
         Ok(match verdict {
-            Verdict::Hold(reason) => Judged::Asked(reason, parts),
+            Verdict::Hold(held) => Judged::Asked(held, parts),
             _ => Judged::Sent(parts),
         })
     }
@@ -177,8 +177,8 @@ impl Pipeline {
 pub(super) enum Judged {
     /// It goes.
     Sent(Vec<NewPart>),
-    /// A person is asked, for this reason.
-    Asked(String, Vec<NewPart>),
+    /// A person is asked.
+    Asked(Held, Vec<NewPart>),
     /// It does not go.
     Refused(Refusal),
 }
@@ -195,8 +195,9 @@ pub(super) fn settle(
             transition::store_parts(tx, message.seq, parts)?;
             transition::apply_to(tx, message, &Change::hub(Event::Allow, None))
         }
-        Judged::Asked(reason, parts) => {
-            let mut asked = ask(tx, &[Holding { message: &message, parts, reason }], terms)?;
+        Judged::Asked(Held { why, by }, parts) => {
+            let holding = Holding { message: &message, parts, reason: why, by: *by };
+            let mut asked = ask(tx, &[holding], terms)?;
             Ok(asked.pop().unwrap_or(message))
         }
         Judged::Refused(refusal) => refuse(tx, message, refusal),

@@ -138,7 +138,10 @@ impl Pipeline {
         };
         let held_with = adapter.held_with(&target.address);
         let stays = !policy::crosses(content.from.origin, account, target, content.touched);
-        if stays && rights.permits(&subject(content, &held_with), &Entries::new()) {
+        // Who decides may depend on whose the addresses in its lists are.
+        let anybody_decides =
+            ![&rights.by_companion, &rights.by_web].into_iter().any(|by| by.touches(&target.channel));
+        if stays && anybody_decides && rights.permits(&subject(content, &held_with), &Entries::new()) {
             return Ok(judged(rights, content, &held_with, &Entries::new()));
         }
         let at = Account { channel: &target.channel, account, adapter: adapter.as_ref() };

@@ -22,6 +22,7 @@ use crate::{
         receipt::{Asked, Receipt},
         state::State,
     },
+    policy::Deciders,
     store::StoreError,
 };
 
@@ -100,22 +101,33 @@ impl Approvals {
 
     /// Who can be asked now about a message that is held; [`None`] of any other.
     pub(crate) fn asked_about(&self, db: &Connection, id: &str) -> Result<Option<Asked>, StoreError> {
-        let held = "SELECT request, quorum FROM approvals JOIN messages ON seq = message
+        let held = "SELECT request, quorum, decided_by FROM approvals JOIN messages ON seq = message
                     WHERE id = ? AND state = 'held' AND decided_at IS NULL";
-        let held = db.prepare_cached(held)?.query_row([id], |row| Ok((row.get(0)?, row.get(1)?)));
-        let Some((request, quorum)): Option<([u8; 16], u32)> = held.optional()? else { return Ok(None) };
+        let held = db.prepare_cached(held)?.query_row([id], |row| {
+            let by: String = row.get(2)?;
+            Ok((row.get(0)?, row.get(1)?, Deciders::from_word(&by).unwrap_or(Deciders::Both)))
+        });
+        let Some((request, quorum, by)): Option<([u8; 16], u32, _)> = held.optional()? else {
+            return Ok(None);
+        };
         let mut votes = db.prepare_cached("SELECT device FROM votes WHERE request = ?")?;
         let votes = votes.query_map([request], |row| Ok(PublicKey(row.get(0)?)))?;
-        self.who(db, quorum, &votes.collect::<Result<Vec<_>, _>>()?).map(Some)
+        self.who(db, quorum, by, &votes.collect::<Result<Vec<_>, _>>()?).map(Some)
     }
 
-    fn who(&self, db: &Connection, quorum: u32, voted: &[PublicKey]) -> Result<Asked, StoreError> {
-        let devices = registry::all(db)?;
+    fn who(
+        &self,
+        db: &Connection,
+        quorum: u32,
+        by: Deciders,
+        voted: &[PublicKey],
+    ) -> Result<Asked, StoreError> {
+        let devices = if by.take(false) { registry::all(db)? } else { vec![] };
         let devices: Vec<&Registered> = devices.iter().filter(|device| device.revoked_at.is_none()).collect();
         // The word of software counts as long as software may decide.
         let counts =
             |device: &&&Registered| voted.contains(&device.key) && (self.who.software || !device.software);
-        let passkeys = if self.who.web { passkeys::standing(db)? } else { vec![] };
+        let passkeys = if self.who.web && by.take(true) { passkeys::standing(db)? } else { vec![] };
         let (signed, unused): (Vec<_>, Vec<_>) =
             passkeys.iter().partition(|passkey| voted.contains(&PublicKey(passkey.id)));
         let given = u32::try_from(devices.iter().filter(counts).count() + signed.len()).unwrap_or(u32::MAX);
@@ -130,7 +142,16 @@ impl Approvals {
             }
         }
         let needed = quorum.saturating_sub(given).max(1);
-        let problem = (able < needed).then(|| problem(needed, able, devices.len(), &unable));
+        let companions = able > u32::try_from(unused.len()).unwrap_or(u32::MAX)
+            || devices.iter().any(|device| counts(&device));
+        let problem = match by.have(companions, !passkeys.is_empty()) {
+            true if by == Deciders::Web => {
+                (able < needed).then(|| format!("{able} of {needed} passkeys that must approve are there"))
+            }
+            true => (able < needed).then(|| problem(needed, able, devices.len(), &unable)),
+            false if !companions && by.take(false) => Some(problem(needed, 0, devices.len(), &unable)),
+            false => Some("a passkey must approve, and none is added".into()),
+        };
         Ok(Asked { needed, able, problem })
     }
 

@@ -17,6 +17,7 @@ use crate::{
     audit::{self, Entry},
     message::state::State,
     outbox::transition::TransitionError,
+    policy::Deciders,
     store::StoreError,
 };
 
@@ -52,6 +53,9 @@ pub enum DecisionError {
     /// The configuration does not let passkeys decide.
     #[error("passkeys do not decide here")]
     Web,
+    /// The rules have others decide on this.
+    #[error("this is decided by {0}")]
+    Kind(Deciders),
     /// The passkey is not known, or not any more.
     #[error("this passkey is not known here, or was removed")]
     Passkey,

@@ -17,6 +17,7 @@ use crate::{
         row::{MessageRow, PartRow},
         transition::NewPart,
     },
+    policy::Deciders,
 };
 
 /// A message that is to be held.
@@ -28,6 +29,8 @@ pub(crate) struct Holding<'a> {
     pub(crate) parts: &'a [NewPart],
     /// Why a person is asked.
     pub(crate) reason: &'a str,
+    /// Who decides.
+    pub(crate) by: Deciders,
 }
 
 /// Why no companion could show a message. Said at once: a hold that nobody can end is a slow way to say no.
@@ -120,7 +123,8 @@ pub(super) fn alike(one: &Holding<'_>, other: &Holding<'_>) -> bool {
     let (a, b) = (one.message, other.message);
     let place = |message: &MessageRow| message.origin.as_ref().map(|origin| origin.place.to_string());
     let nothing_of_the_address = |message| whose(message).is_empty();
-    nothing_of_the_address(a)
+    one.by == other.by
+        && nothing_of_the_address(a)
         && nothing_of_the_address(b)
         && (&a.agent, &a.action, &a.reply_to, a.silent) == (&b.agent, &b.action, &b.reply_to, b.silent)
         && place(a) == place(b)

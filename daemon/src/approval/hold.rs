@@ -16,6 +16,7 @@ use crate::{
         row::MessageRow,
         transition::{self, Change, TransitionError},
     },
+    policy::Deciders,
     store::{StoreError, now_ms},
 };
 
@@ -90,20 +91,22 @@ fn hold_on_one_card(
     };
     let deadline = all.iter().map(|holding| deadline(holding.message)).min().unwrap_or(now);
     let mut rows = Vec::with_capacity(all.len());
-    for Holding { message, parts, reason } in all {
+    for Holding { message, parts, reason, by } in all {
+        let quorum = by.quorum(terms.quorum);
         tx.execute(
-            "INSERT INTO approvals (request, message, document, deadline, quorum, card_at, why, held_because, audit_row)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO approvals (request, message, document, deadline, quorum, card_at, why, held_because, audit_row, decided_by)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             params![
                 request.0,
                 message.seq,
                 document,
                 deadline,
-                terms.quorum,
+                quorum,
                 asked.then_some(now),
                 (!asked).then_some(reason),
                 reason,
-                row
+                row,
+                by.word()
             ],
         )
         .map_err(StoreError::from)?;
@@ -113,8 +116,11 @@ fn hold_on_one_card(
             "request": request.to_string(), "document": Digest::of(&document).to_string(),
             "deadline": clock::rfc3339(deadline),
         });
-        if terms.quorum > 1 {
-            facts["quorum"] = terms.quorum.into();
+        if quorum > 1 {
+            facts["quorum"] = quorum.into();
+        }
+        if *by != Deciders::Any {
+            facts["decided_by"] = by.word().into();
         }
         if message.seq != first.seq {
             facts["on_card_of"] = first.id.as_str().into();

@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     outbox::row::MessageRow,
+    policy::Deciders,
     store::{StoreError, now_ms},
 };
 
@@ -30,7 +31,7 @@ const OPEN: &str = "SELECT request, card_at IS NOT NULL FROM approvals INDEXED B
     WHERE decided_at IS NULL ORDER BY message LIMIT ?";
 const DECIDED: &str = "SELECT request FROM approvals INDEXED BY approvals_decided
     WHERE decided_at IS NOT NULL AND decided_at > ? ORDER BY decided_at DESC LIMIT ?";
-const ROWS: &str = "SELECT message, approvals.deadline, decided_at, card_at, quorum, verdict, held_because FROM approvals JOIN messages
+const ROWS: &str = "SELECT message, approvals.deadline, decided_at, card_at, quorum, verdict, held_because, decided_by FROM approvals JOIN messages
     ON seq = message WHERE request = ? ORDER BY state = 'cancelled', message";
 /// Who denied it; or else who approved it, in their order, those of one millisecond by their names.
 const DECIDERS: &str = concat!(
@@ -72,6 +73,8 @@ pub struct Card {
     pub by: Vec<String>,
     /// How many must approve it.
     pub quorum: u32,
+    /// Who decides.
+    pub decided_by: Deciders,
     /// Why it was held, if that was written down.
     pub why: Option<String>,
 }
@@ -252,6 +255,7 @@ fn card(db: &Connection, request: RequestId) -> Result<Option<Card>, StoreError>
         quorum: u32,
         verdict: Option<String>,
         why: Option<String>,
+        decided_by: Deciders,
     }
     let mut rows = db.prepare_cached(ROWS)?;
     let rows = rows.query_map([request.0], |row| {
@@ -263,6 +267,7 @@ fn card(db: &Connection, request: RequestId) -> Result<Option<Card>, StoreError>
             quorum: row.get(4)?,
             verdict: row.get(5)?,
             why: row.get(6)?,
+            decided_by: Deciders::from_word(row.get_ref(7)?.as_str()?).unwrap_or(Deciders::Both),
         })
     })?;
     let rows: Vec<Row> = rows.collect::<Result<_, _>>()?;
@@ -281,6 +286,7 @@ fn card(db: &Connection, request: RequestId) -> Result<Option<Card>, StoreError>
         decided_at: first.decided_at,
         by,
         quorum: first.quorum,
+        decided_by: first.decided_by,
         why: first.why,
         message,
     }))

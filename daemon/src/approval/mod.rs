@@ -64,9 +64,9 @@ macro_rules! who {
 }
 use who;
 
-/// All that people are asked now, oldest first. A request is open exactly as long as its message is held.
+/// All that companions are asked now, oldest first. A request is open exactly as long as its message is held.
 pub(crate) const WAITING: &str = "SELECT request, message, document, deadline, quorum FROM approvals
-     WHERE decided_at IS NULL AND card_at IS NOT NULL ORDER BY message";
+     WHERE decided_at IS NULL AND card_at IS NOT NULL AND decided_by <> 'web' ORDER BY message";
 
 /// A handle on what waits. Clones share it.
 #[derive(Clone)]
@@ -171,7 +171,7 @@ impl Approvals {
         device::accepted(self.outbox.store(), self.who.software).await
     }
 
-    /// All that waits, oldest first.
+    /// All that waits for companions, oldest first.
     pub async fn waiting(&self) -> Result<Vec<Waiting>, StoreError> {
         self.outbox
             .store()

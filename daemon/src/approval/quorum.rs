@@ -54,10 +54,19 @@ pub(super) struct Who {
 
 /// How a request stands with one of those who decide.
 pub(super) struct Votes {
-    /// Approvals of others that may still decide.
-    pub(super) others: u32,
+    /// Approvals of other companions that may still decide.
+    pub(super) companions: u32,
+    /// The same of passkeys.
+    pub(super) passkeys: u32,
     /// The counter of its own approval, if it gave one.
     pub(super) own: Option<i64>,
+}
+
+impl Votes {
+    /// Approvals of others.
+    pub(super) const fn others(&self) -> u32 {
+        self.companions + self.passkeys
+    }
 }
 
 /// How a request stands with the one that has this key.
@@ -67,17 +76,16 @@ pub(super) fn votes(
     key: [u8; 32],
     who: Who,
 ) -> Result<Votes, StoreError> {
-    let others = tx.query_row(
-        "SELECT count(*) FROM votes WHERE request = ?1 AND device <> ?2 AND (
-            EXISTS (SELECT 1 FROM devices WHERE key = device AND revoked_at IS NULL AND (?3 OR NOT software) AND version >= ?4)
-            OR ?5 AND EXISTS (SELECT 1 FROM passkeys JOIN tokens ON hash = token
-                WHERE id = device AND removed_at IS NULL AND role = 'operator' AND revoked_at IS NULL))",
-        params![request.0, key, who.software, VERSION, who.web],
-        |row| row.get(0),
-    )?;
+    let companions = "SELECT count(*) FROM votes JOIN devices ON key = device
+        WHERE request = ? AND device <> ? AND revoked_at IS NULL AND (? OR NOT software) AND version >= ?";
+    let passkeys = "SELECT count(*) FROM votes JOIN passkeys ON id = device JOIN tokens ON hash = token
+        WHERE request = ? AND device <> ? AND ? AND removed_at IS NULL AND role = 'operator' AND revoked_at IS NULL";
+    let companions =
+        tx.query_row(companions, params![request.0, key, who.software, VERSION], |row| row.get(0))?;
+    let passkeys = tx.query_row(passkeys, params![request.0, key, who.web], |row| row.get(0))?;
     let own = "SELECT counter FROM votes WHERE request = ? AND device = ?";
     let own = tx.query_row(own, params![request.0, key], |row| row.get(0)).optional()?;
-    Ok(Votes { others, own })
+    Ok(Votes { companions, passkeys, own })
 }
 
 /// Stores an approval that is not the last.

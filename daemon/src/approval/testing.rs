@@ -27,6 +27,7 @@ use crate::{
         row::MessageRow,
         transition::{self, Change, NewPart},
     },
+    policy::Deciders,
     store::{Store, StoreError},
 };
 
@@ -47,6 +48,8 @@ pub(super) struct Fixture {
     pub(super) outbox: Outbox,
     pub(super) approvals: Approvals,
     pub(super) messages: Vec<String>,
+    /// Who decides on what is held.
+    pub(super) by: Deciders,
 }
 
 impl Fixture {
@@ -66,17 +69,17 @@ impl Fixture {
             };
             device::register(outbox.store(), device).await.unwrap();
         }
-        Self { directory, outbox, approvals, messages: vec![] }
+        Self { directory, outbox, approvals, messages: vec![], by: Deciders::Any }
     }
 
     /// The same after a restart, on these terms.
     pub(super) async fn restarted(self, terms: Terms) -> Self {
-        let Self { directory, outbox, approvals, messages } = self;
+        let Self { directory, outbox, approvals, messages, by } = self;
         outbox.store().close();
         drop((outbox, approvals));
         let outbox = Outbox::new(Store::open(directory.path()).unwrap());
         let approvals = Approvals::new(outbox.clone(), HUB, false).on(terms);
-        Self { directory, outbox, approvals, messages }
+        Self { directory, outbox, approvals, messages, by }
     }
 
     /// Holds a message of two parts; its number.
@@ -90,10 +93,10 @@ impl Fixture {
             request: format!("{{\"text\":\"{text} {n}\"}}"),
             route: None,
         };
-        let (parts, terms) = ([part(1), part(2)], self.approvals.terms());
+        let (parts, terms, by) = ([part(1), part(2)], self.approvals.terms(), self.by);
         let held = self.outbox.change(seq, move |tx| {
             let message = MessageRow::get(tx, seq)?;
-            let holding = Holding { message: &message, parts: &parts, reason: "it crosses" };
+            let holding = Holding { message: &message, parts: &parts, reason: "it crosses", by };
             Ok(super::hold(tx, &[holding], terms)?.remove(0).unwrap())
         });
         self.messages.push(held.await.unwrap().id);
@@ -108,16 +111,16 @@ impl Fixture {
             let target = Target { address, ..NewMessage::example("").target };
             NewMessage { target, written_as, ..NewMessage::example(text) }
         };
-        let terms = self.approvals.terms();
+        let (terms, by) = (self.approvals.terms(), self.by);
         let held = self.outbox.accept_all_and(to.iter().map(new).collect(), move |tx, rows| {
             let parts = |row: &MessageRow| {
                 let request = format!("{{\"to\":\"{}\",\"text\":\"{}\"}}", row.address, row.text);
                 [NewPart { key: row.id.clone(), shown: row.text.clone(), request, route: None }]
             };
             let parts: Vec<_> = rows.iter().map(parts).collect();
-            let holding = |(message, parts)| -> Holding<'_> {
+            let holding = move |(message, parts)| -> Holding<'_> {
                 let (message, parts): (&MessageRow, &[NewPart; 1]) = (message, parts);
-                Holding { message, parts, reason: "it crosses" }
+                Holding { message, parts, reason: "it crosses", by }
             };
             let all: Vec<Holding<'_>> = rows.iter().zip(&parts).map(holding).collect();
             Ok(super::hold(tx, &all, terms)?.into_iter().map(|held| held.unwrap().seq).collect())

@@ -226,6 +226,12 @@ impl Config {
                 "companions always may decide: write [\"companion\"], or [\"companion\", \"web\"] for passkeys too",
             ));
         }
+        if !self.approval.takes_passkeys()
+            && let Some((name, _)) = self.agents.iter().find(|(_, agent)| !agent.by_web.is_empty())
+        {
+            let problem = "passkeys do not decide here, so nobody could: write approval.approvers = [\"companion\", \"web\"]";
+            return Err(invalid(format!("agents.{name}.by_web"), problem));
+        }
         if !(1..=MAX_DEVICES).contains(&(self.approval.quorum as usize)) {
             let problem = format!(
                 "at least 1, and at most {MAX_DEVICES}: no more companions can be registered, so no message would ever be approved"

@@ -79,9 +79,19 @@ impl Places {
     }
 }
 
-/// Both lists of an agent, by the names of their keys.
-fn lists(agent: &Agent) -> [(&'static str, &[String]); 2] {
-    [("allow", &agent.allow), ("hold", &agent.hold)]
+/// The lists of an agent, by the names of their keys.
+fn lists(agent: &Agent) -> [(&'static str, &[String]); 4] {
+    [
+        ("allow", &agent.allow),
+        ("hold", &agent.hold),
+        ("by_companion", &agent.by_companion),
+        ("by_web", &agent.by_web),
+    ]
+}
+
+/// Whether these are the targets that need a person, and not those that are allowed.
+fn asks(list: &str) -> bool {
+    list != "allow"
 }
 
 impl Config {
@@ -94,10 +104,11 @@ impl Config {
                         Ok(pattern) if pattern.channel() == Some(HUB) => {
                             Some("what is done there is the hub's own, and no agent's".into())
                         }
+                        Ok(pattern) if pattern.channel() == Some(PERSON) && list.starts_with("by_") => None,
                         Ok(pattern) if pattern.channel() == Some(PERSON) => {
                             Some("every agent may ask a person, without an entry".into())
                         }
-                        Ok(pattern) if list == "hold" => unmatchable(&pattern)
+                        Ok(pattern) if asks(list) => unmatchable(&pattern)
                             .map(|problem| format!("{problem}; as it is, nobody is asked because of it")),
                         Ok(_) => None,
                         Err(problem) => Some(problem),

@@ -160,6 +160,18 @@ pub const AGENT: &[Key] = &[
         "What happens to a message that leaves the conversation its turn came from: \"hold\" asks a person, \"allow\" sends, \
          \"deny\" refuses.",
     ),
+    example(
+        "by_companion",
+        "[\"email:*\", \"person:owner\"]",
+        "Targets about which companions decide, and no passkey: what is held on its way there, whatever holds it, waits for a companion. \
+         person:owner is what the agent asks a person. An entry stands for the same addresses as one of hold.",
+    ),
+    key(
+        "by_web",
+        "[]",
+        "The same for passkeys, which \"web\" among approval.approvers lets decide. A target on both lists takes a companion and a passkey, \
+         each.",
+    ),
     key("decorate", "true", "Puts \"[agent, from channel] \" before a message that leaves its conversation."),
     example(
         "accounts",

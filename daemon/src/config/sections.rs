@@ -106,6 +106,10 @@ pub struct Agent {
     pub hold: Vec<String>,
     /// What crossing does.
     pub cross_context: CrossContext,
+    /// Entries on which companions decide.
+    pub by_companion: Vec<String>,
+    /// Entries on which passkeys decide.
+    pub by_web: Vec<String>,
     /// Whether crossing messages say whose they are.
     pub decorate: bool,
     /// The account to use, by channel.
@@ -249,6 +253,8 @@ impl Default for Agent {
             allow: vec![],
             hold: vec![],
             cross_context: CrossContext::Hold,
+            by_companion: Vec::new(),
+            by_web: Vec::new(),
             decorate: true,
             accounts: BTreeMap::new(),
             attach_from: None,
@@ -287,6 +293,8 @@ impl Agent {
             allow: Allowlist::parse(self.allow.iter().cloned())?,
             hold: Allowlist::parse(self.hold.iter().cloned())?,
             cross_context: self.cross_context,
+            by_companion: Allowlist::parse(self.by_companion.iter().cloned())?,
+            by_web: Allowlist::parse(self.by_web.iter().cloned())?,
         })
     }
 

@@ -39,14 +39,22 @@ pub(super) fn agents(config: &Config, accounts: &Accounts) -> Result<BTreeMap<St
                 .map_err(|error| HubError::Account(name.to_owned(), error))?;
         }
         let mut rights = checked.rights.clone();
-        for (list, entries) in [("allow", &mut rights.allow), ("hold", &mut rights.hold)] {
+        let lists = [
+            ("allow", &mut rights.allow),
+            ("hold", &mut rights.hold),
+            ("by_companion", &mut rights.by_companion),
+            ("by_web", &mut rights.by_web),
+        ];
+        for (list, entries) in lists {
             *entries = spelt(mem::take(entries), accounts).map_err(|(entry, problem)| {
                 let key = format!("agents.{name}.{list}");
                 let at = config.place_of(&key, &entry).to_owned();
                 HubError::Allowlist(Box::new(UnusableEntry { at, key, entry, problem }))
             })?;
         }
-        rights.hold = held(rights.hold, accounts);
+        for list in [&mut rights.hold, &mut rights.by_companion, &mut rights.by_web] {
+            *list = held(mem::take(list), accounts);
+        }
         let options = SendOptions { blocks_only: agent.blocks_only, quiet: config.reply.quiet.clone() };
         let rules = AgentRules {
             rights,

@@ -77,7 +77,7 @@ impl Pipeline {
         let rights = &self.rules(&message.agent).rights;
         Ok(match self.judged_now(message, rights)? {
             Some(Verdict::Deny(refusal)) => Some(Forbidden::NotAllowed(refusal.error)),
-            Some(Verdict::Hold(why)) if !approved => Some(Forbidden::NotAsked(why)),
+            Some(Verdict::Hold(held)) if !approved => Some(Forbidden::NotAsked(held.why)),
             Some(Verdict::Hold(_) | Verdict::Allow(_)) | None => None,
         })
     }

@@ -111,6 +111,7 @@ mod tests {
             allow: list_of(&["slack:*"]),
             hold: list_of(&["email:*", "slack:C1"]),
             cross_context: CrossContext::Hold,
+            ..Rights::default()
         };
         let tomls: Vec<String> =
             changes(&rights, "slack").iter().map(|change| change.toml("engineer")).collect();

@@ -6,12 +6,14 @@
 //! was allowed by default. A turn outside any conversation (a timer, the shell) crosses with everything it sends.
 
 mod allowlist;
+mod deciders;
 mod location;
 pub mod rate;
 mod scope;
 mod subject;
 
 pub use allowlist::{Allowlist, Pattern, PatternError};
+pub use deciders::Deciders;
 pub use location::{Location, Touched};
 pub use scope::Scope;
 use serde::{Deserialize, Serialize};
@@ -45,6 +47,10 @@ pub struct Rights {
     pub hold: Allowlist,
     /// What happens to crossings towards targets under `allow`.
     pub cross_context: CrossContext,
+    /// Targets about which companions decide.
+    pub by_companion: Allowlist,
+    /// Targets about which passkeys decide.
+    pub by_web: Allowlist,
 }
 
 /// The conversation that a turn came from.
@@ -155,10 +161,19 @@ impl Provenance<'_> {
 pub enum Verdict {
     /// Send it.
     Allow(&'static str),
-    /// Ask a person, for this reason.
-    Hold(String),
+    /// Ask a person.
+    Hold(Held),
     /// Refuse it.
     Deny(Refusal),
+}
+
+/// That a person is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// Why.
+    pub why: String,
+    /// Who decides.
+    pub by: Deciders,
 }
 
 /// Judges a message of an agent with `rights`, of where it is `from`, to whom `subject` is; `entries` are those of its lists that
@@ -169,6 +184,7 @@ pub fn judge(rights: &Rights, from: Provenance<'_>, subject: &Subject<'_>, entri
     if !is_question && !rights.permits(subject, entries) {
         return Verdict::Deny(not_allowed(rights, &target.channel, subject.written()));
     }
+    let hold = |why: String| Verdict::Hold(Held { why, by: rights.deciders(subject, entries) });
     let because = |why: String| match from.because() {
         Some(because) => format!("{why}; because {because}"),
         None => why,
@@ -179,7 +195,7 @@ pub fn judge(rights: &Rights, from: Provenance<'_>, subject: &Subject<'_>, entri
     };
     let Some(leaves) = leaves else {
         return match subject.moderates && scope < Scope::Owner {
-            true => Verdict::Hold(because("it acts on people or on messages of others".into())),
+            true => hold(because("it acts on people or on messages of others".into())),
             false => Verdict::Allow("it stays in its own conversation"),
         };
     };
@@ -192,15 +208,15 @@ pub fn judge(rights: &Rights, from: Provenance<'_>, subject: &Subject<'_>, entri
     }
     // Whatever its agent is allowed: the answer is a person's.
     if is_question {
-        return Verdict::Hold(leaves);
+        return hold(leaves);
     }
     if let Some(why) = rights.hold.holds(subject, entries) {
-        return Verdict::Hold(format!("{leaves}, and {why}"));
+        return hold(format!("{leaves}, and {why}"));
     }
     match rights.cross_context {
-        CrossContext::Allow if scope < Scope::Owner => Verdict::Hold(leaves),
+        CrossContext::Allow if scope < Scope::Owner => hold(leaves),
         CrossContext::Allow => Verdict::Allow("crossing is allowed to this agent"),
-        CrossContext::Hold => Verdict::Hold(leaves),
+        CrossContext::Hold => hold(leaves),
         CrossContext::Deny => Verdict::Deny(
             Refusal::new(
                 Code::Forbidden,
@@ -269,9 +285,16 @@ impl Rights {
         self.allow.permits(subject, entries) || self.hold.permits(subject, entries)
     }
 
-    /// The addresses of the entries on a channel.
+    /// Who decides on what is held on its way to this target.
+    pub fn deciders(&self, subject: &Subject<'_>, entries: &Entries) -> Deciders {
+        let asked = |list: &Allowlist| list.holds(subject, entries).is_some();
+        Deciders::asked(asked(&self.by_companion), asked(&self.by_web))
+    }
+
+    /// The addresses of the entries of all lists on a channel.
     pub fn addresses(&self, channel: &str) -> impl Iterator<Item = &str> {
-        self.allow.iter().chain(self.hold.iter()).filter_map(move |pattern| match pattern {
+        let by = self.by_companion.iter().chain(self.by_web.iter());
+        self.allow.iter().chain(self.hold.iter()).chain(by).filter_map(move |pattern| match pattern {
             Pattern::Address(named, address) if named == channel => Some(address.as_str()),
             _ => None,
         })
@@ -307,7 +330,7 @@ mod tests {
 
     fn rights(allow: &[&str], hold: &[&str], cross_context: CrossContext) -> Rights {
         let list = |texts: &[&str]| Allowlist::parse(texts.iter().map(|text| (*text).to_owned())).unwrap();
-        Rights { allow: list(allow), hold: list(hold), cross_context }
+        Rights { allow: list(allow), hold: list(hold), cross_context, ..Rights::default() }
     }
 
     fn origin(place: &str) -> Option<Origin> {
@@ -414,7 +437,8 @@ mod tests {
             for origin in [None, Some(&ended), Some(&vouched)] {
                 let from = Provenance { origin, least_trusted: Some(&least) };
                 let bob = target("local:bob");
-                let Verdict::Hold(why) = judge(&all, from, &Subject::known("home", &bob), &Entries::new())
+                let Verdict::Hold(Held { why, .. }) =
+                    judge(&all, from, &Subject::known("home", &bob), &Entries::new())
                 else {
                     panic!("{scope}, {origin:?}")
                 };
@@ -460,7 +484,9 @@ mod tests {
         let all = rights(&["*"], &[], CrossContext::Hold);
         let because = Some("Ann (telegram:1) wrote: \"tell Bob\"".to_owned());
         let from = Origin { because, ..origin("local:ann").unwrap() };
-        let Verdict::Hold(why) = judged(&all, Some(&from), &target("local:bob")) else { panic!() };
+        let Verdict::Hold(Held { why, .. }) = judged(&all, Some(&from), &target("local:bob")) else {
+            panic!()
+        };
         let said = "it leaves its conversation, local:ann; because Ann (telegram:1) wrote: \"tell Bob\"";
         assert_eq!(why, said);
     }
@@ -493,7 +519,7 @@ mod tests {
             let from = Provenance { origin: origin.as_ref(), least_trusted: None };
             match judge(rights, from, &subject, &Entries::new()) {
                 Verdict::Allow(_) => "allow".to_owned(),
-                Verdict::Hold(reason) => reason,
+                Verdict::Hold(held) => held.why,
                 Verdict::Deny(refusal) => refusal.reason.unwrap().to_owned(),
             }
         };
@@ -509,5 +535,28 @@ mod tests {
         }
         let denied = rights(&["*"], &[], CrossContext::Deny);
         assert_eq!(judged(&denied, "local:ann#1", "local:ann#1", Location::Unknown), "cross_context");
+    }
+
+    #[test]
+    fn who_decides_is_what_the_lists_say_and_in_doubt_both_are_asked_for() {
+        let list = |texts: &[&str]| Allowlist::parse(texts.iter().map(|text| (*text).to_owned())).unwrap();
+        let by_companion = list(&["email:*", "local:boss", "person:owner"]);
+        let rights = Rights {
+            by_companion,
+            by_web: list(&["local:boss", "local:ann"]),
+            ..rights(&["*"], &[], CrossContext::Hold)
+        };
+        let by = |to: &str| match judged(&rights, None, &target(to)) {
+            Verdict::Hold(held) => held.by,
+            other => panic!("{to}: {other:?}"),
+        };
+        assert_eq!(by("email:ada@example.org"), Deciders::Companion);
+        assert_eq!(by("local:ann"), Deciders::Web);
+        assert_eq!(by("local:boss"), Deciders::Both);
+        assert_eq!(by("local:bob"), Deciders::Any);
+        assert_eq!(by("person:owner"), Deciders::Companion, "a question");
+        let unknown = target("local:alias");
+        let subject = Subject { unidentified: Some("away"), ..Subject::known("home", &unknown) };
+        assert_eq!(rights.deciders(&subject, &Entries::new()), Deciders::Both);
     }
 }

@@ -769,6 +769,8 @@ CREATE TABLE passkeys (
     used_at INTEGER,
     removed_at INTEGER
 ) STRICT, WITHOUT ROWID;
+-- Who decides: any who may, companions or passkeys alone, or both. A program that does not know of it has companions decide on all.
+ALTER TABLE approvals ADD COLUMN decided_by TEXT NOT NULL DEFAULT 'any';
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].

@@ -336,3 +336,41 @@ fn where_passkeys_may_not_decide_they_sign_in_and_nothing_else() -> Result<()> {
     hub.run()?;
     Ok(())
 }
+
+#[test]
+fn the_rules_say_about_what_a_companion_decides_and_a_passkey_has_no_part_in_that() -> Result<()> {
+    let rules = "allow = [\"local:*\"]\nby_companion = [\"local:boss\", \"local:bank\", \"person:owner\"]\nby_web = [\"local:bank\"]";
+    let (hub, page, mut phone) = stage(&CONFIG.replace("allow = [\"local:*\"]", rules))?;
+    let engineer = hub.agent("engineer")?;
+    let tried = |to: &str| -> Result<Value> {
+        let call = json!({"to": to, "message": "One.", "dryRun": true});
+        engineer.post("/v1/messages", &call)?.taken()
+    };
+    ensure!(
+        tried("local:boss")?["decided_by"] == "companion" && tried("local:bank")?["decided_by"] == "both"
+    );
+    ensure!(tried("local:team")?["decided_by"].is_null());
+    let held = |to: &str| -> Result<(String, String)> {
+        let id = text(&engineer.send(&json!({"to": to, "message": "One."}))?, "id").to_owned();
+        let whole = hub.operator()?.get(&format!("/v1/messages/{id}"))?.taken()?;
+        Ok((id, text(&whole, "request").to_owned()))
+    };
+    let (id, request) = held("local:boss")?;
+    let card = page.get(&format!("/v1/approvals/{request}"))?;
+    ensure!(card["decided_by"] == "companion" && card["web"]["may"] == false, "{card}");
+    refused(&page.post(&format!("/v1/approvals/{request}/challenge"), &json!({}))?, 403, "web")?;
+    ensure!(hub.operator()?.message(&id)?["state"] == "held");
+    let (id, request) = held("local:bank")?;
+    let decided = page.decide(&mut phone, &request, "approve")?.taken()?;
+    ensure!(decided["state"] == "held" && decided["approvals"] == 1 && decided["quorum"] == 2, "{decided}");
+    let whole = hub.operator()?.message(&id)?;
+    ensure!(whole["state"] == "held" && whole["asked"]["problem"].is_string(), "{whole}");
+    hub.cli(&["audit", "verify"])?.well()?;
+    // Where passkeys do not decide, nobody could.
+    let told = hub.config();
+    let without = std::fs::read_to_string(&told)?.replace(", \"web\"]", "]");
+    std::fs::write(&told, without)?;
+    let told = hub.cli(&["check"])?;
+    ensure!(told.status != 0 && told.stderr.contains("agents.engineer.by_web"), "{told:?}");
+    Ok(())
+}

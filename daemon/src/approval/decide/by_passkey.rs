@@ -26,6 +26,7 @@ use super::{
 use crate::{
     audit::{self, Entry},
     message::state::State,
+    policy::Deciders,
     random::to_hex,
     store::{StoreError, now_ms},
 };
@@ -99,12 +100,16 @@ impl Approvals {
         let who = self.who;
         self.outbox.store().look(|db| {
             let mut state = db.prepare_cached(
-                "SELECT state, approvals.deadline FROM approvals JOIN messages ON seq = message WHERE request = ?
+                "SELECT state, approvals.deadline, decided_by FROM approvals JOIN messages ON seq = message WHERE request = ?
                  ORDER BY state <> 'held', seq",
             )?;
             let mut rows = state.query([request.0])?;
             let row = rows.next()?.ok_or(DecisionError::Request)?;
             let (state, deadline): (State, i64) = (row.get(0)?, row.get(1)?);
+            let by = Deciders::from_word(&row.get::<_, String>(2)?).unwrap_or(Deciders::Both);
+            if !by.take(true) {
+                return Err(DecisionError::Kind(by));
+            }
             match (who.web, state == State::Held && deadline > now_ms()) {
                 (false, _) => Err(DecisionError::Web),
                 (true, false) => Err(DecisionError::Over(state)),
@@ -127,6 +132,7 @@ fn consume(
     }
     let passkey = passkeys::find(tx, passkeys::id(credential))?.ok_or(DecisionError::Passkey)?;
     let all = Asked::all(tx, request, passkey.id)?;
+    Asked::take(&all, true)?;
     let document = Asked::document(&all).filter(|document| *document == signed.document);
     let document = document.ok_or(DecisionError::Document)?;
     let statement = Statement { hub, passkey: passkey.id, request, document, verdict, nonce };
@@ -158,7 +164,7 @@ fn consume(
     };
     given.take_effect(tx, &open, &votes, now)?;
     let state = tx.query_row("SELECT state FROM messages WHERE seq = ?", [first], |row| row.get(0))?;
-    let approvals = votes.others + u32::from(verdict == Verdict::Approve);
+    let approvals = votes.others() + u32::from(verdict == Verdict::Approve);
     let messages = all.iter().map(|asked| asked.message).collect();
     Ok((messages, Counted { approvals, quorum, state }))
 }

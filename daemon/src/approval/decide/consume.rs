@@ -30,6 +30,7 @@ pub(super) fn consume(
     let device = Decider::find(tx, device, who.software)?;
     device.may_give(decision.verdict)?;
     let all = Asked::all(tx, decision.request, device.key.0)?;
+    Asked::take(&all, false)?;
     let given = verified(hub, &device, session, &decision, &all)?;
     let votes = quorum::votes(tx, decision.request, device.key.0, who)?;
     let messages = all.iter().map(|asked| asked.message).collect();

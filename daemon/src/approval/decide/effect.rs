@@ -5,7 +5,10 @@ use rusqlite::{Row, Transaction, params};
 use serde_json::Value;
 
 use super::{
-    super::quorum::{self, VOTE, Vote, Votes},
+    super::{
+        passkeys::statement::NONCE,
+        quorum::{self, VOTE, Vote, Votes},
+    },
     DecisionError,
 };
 use crate::{
@@ -15,6 +18,7 @@ use crate::{
         state::{Actor, Event, State},
     },
     outbox::transition::{self, Change},
+    policy::Deciders,
 };
 
 /// A message that a decision is about, and the counter with which whoever decides has decided it.
@@ -24,6 +28,7 @@ pub(super) struct Asked {
     pub(super) document: Vec<u8>,
     deadline: i64,
     pub(super) quorum: u32,
+    pub(super) by: Deciders,
     pub(super) state: State,
     pub(super) decided: Option<i64>,
 }
@@ -36,7 +41,7 @@ impl Asked {
         by: [u8; 32],
     ) -> Result<Vec<Self>, DecisionError> {
         let mut rows = tx.prepare(
-            "SELECT message, id, document, approvals.deadline, quorum, state, CASE device WHEN ?2 THEN counter END
+            "SELECT message, id, document, approvals.deadline, quorum, state, CASE device WHEN ?2 THEN counter END, decided_by
              FROM approvals JOIN messages ON seq = message WHERE request = ?1 ORDER BY message",
         )?;
         let all: Vec<Self> = rows.query_map(params![request.0, by], Self::read)?.collect::<Result<_, _>>()?;
@@ -52,7 +57,16 @@ impl Asked {
             quorum: row.get(4)?,
             state: row.get(5)?,
             decided: row.get(6)?,
+            by: Deciders::from_word(row.get_ref(7)?.as_str()?).unwrap_or(Deciders::Both),
         })
+    }
+
+    /// Whether passkeys, or companions, decide on this card.
+    pub(super) fn take(all: &[Self], web: bool) -> Result<(), DecisionError> {
+        match all.iter().find(|asked| !asked.by.take(web)) {
+            Some(asked) => Err(DecisionError::Kind(asked.by)),
+            None => Ok(()),
+        }
     }
 
     /// The hash of the document that all of them were on.
@@ -93,17 +107,26 @@ impl Given {
         now: i64,
     ) -> Result<(), DecisionError> {
         let Some(first) = open.first() else { return Ok(()) };
-        let approved = votes.others + 1;
+        let approved = votes.others() + 1;
         if self.verdict == Verdict::Approve && first.quorum > 1 {
             (self.facts["votes"], self.facts["of"]) = (approved.into(), first.quorum.into());
         }
-        if self.verdict == Verdict::Deny || approved >= first.quorum {
+        let (of_companions, of_passkeys) = match self.is_of_passkey() {
+            true => (votes.companions, votes.passkeys + 1),
+            false => (votes.companions + 1, votes.passkeys),
+        };
+        let enough = approved >= first.quorum && first.by.have(of_companions > 0, of_passkeys > 0);
+        if self.verdict == Verdict::Deny || enough {
             self.settle(tx, open, now)?;
         } else if votes.own.is_none() {
             // Whoever approves counts once, however often.
             self.count(tx, first)?;
         }
         Ok(())
+    }
+
+    fn is_of_passkey(&self) -> bool {
+        self.session.len() == NONCE
     }
 
     /// Counts an approval that is not the last.

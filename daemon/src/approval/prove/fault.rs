@@ -92,6 +92,13 @@ pub enum Fault {
         /// How many must.
         of: u64,
     },
+    /// A message was decided by others than the rules have decide on it.
+    Kind {
+        /// The decision's row.
+        row: i64,
+        /// Which.
+        message: String,
+    },
     /// An approval is stored that was not the last, and the audit knows nothing of it.
     Counted {
         /// Of what.
@@ -185,6 +192,12 @@ impl fmt::Display for Fault {
                 f,
                 "row {row}: message {message} went with {votes} approvals, and it was held for {of}"
             ),
+            Self::Kind { row, message } => {
+                write!(
+                    f,
+                    "row {row}: message {message} was decided by others than its rules have decide on it"
+                )
+            }
             Self::Counted { message, device } => write!(
                 f,
                 "message {message} is stored as approved by device {device}, and the audit knows nothing of that"

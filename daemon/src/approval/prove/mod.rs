@@ -41,6 +41,7 @@ use crate::{
     },
     message::state::Event,
     outbox::row::{MessageRow, PartRow},
+    policy::Deciders,
     random::to_hex,
     store::StoreError,
 };
@@ -111,6 +112,8 @@ struct Held {
     document: Option<Digest>,
     /// How many must approve.
     quorum: u64,
+    /// Who decides.
+    by: Deciders,
     /// The document was written for a message before it.
     follows: bool,
 }
@@ -181,8 +184,10 @@ impl<'a> Proof<'a> {
                 (_, Some(Event::Hold)) => {
                     let document = fact("document").and_then(from_hex).map(Digest);
                     let quorum = detail["facts"]["quorum"].as_u64().unwrap_or(1);
+                    let by = fact("decided_by").map_or(Some(Deciders::Any), Deciders::from_word);
+                    let by = by.unwrap_or(Deciders::Both);
                     let follows = fact("on_card_of").is_some();
-                    self.held.insert(message, Held { row: seq, document, quorum, follows });
+                    self.held.insert(message, Held { row: seq, document, quorum, by, follows });
                 }
                 // It began anew, and its document with it.
                 (_, Some(Event::Readmit)) => drop(self.held.remove(&message)),
@@ -234,7 +239,9 @@ impl<'a> Proof<'a> {
         if !before.into_iter().any(|before| before.decision == decision) {
             self.weigh(&decision, row, &message);
         }
-        if decision.is_approval() {
+        if self.held.get(&message).is_some_and(|held| !held.by.take(decision.how.is_of_passkey())) {
+            self.fault(Fault::Kind { row, message: message.clone() });
+        } else if decision.is_approval() {
             self.enough(&decision, row, &message);
         }
         self.decided.entry(decision.request).or_default().push(Decided { row, message, decision });

@@ -10,7 +10,7 @@ use super::{
     Decided, Fault, Proof,
     decision::{Decision, How, Stored, exactly},
 };
-use crate::{random::to_hex, store::StoreError};
+use crate::{policy::Deciders, random::to_hex, store::StoreError};
 
 /// Approvals of a request in the audit, by their device, less those that were taken back.
 pub(super) type Votes = BTreeMap<[u8; 32], Decided>;
@@ -62,9 +62,17 @@ impl Proof<'_> {
     pub(super) fn enough(&mut self, decision: &Decision, row: i64, message: &str) {
         // Whose hold was purged is asked again by what is stored.
         let Some(of) = self.held.get(message).map(|held| held.quorum) else { return };
-        let others = self.votes.get(&decision.request).into_iter().flat_map(Votes::keys);
-        let votes = 1 + others.filter(|device| **device != decision.device).count() as u64;
-        if votes < of {
+        let by = self.held.get(message).map_or(Deciders::Any, |held| held.by);
+        let others = self.votes.get(&decision.request).into_iter().flatten();
+        let others = others.filter(|(device, _)| **device != decision.device);
+        let all: Vec<bool> = others
+            .map(|(_, vote)| vote.decision.how.is_of_passkey())
+            .chain([decision.how.is_of_passkey()])
+            .collect();
+        let votes = all.len() as u64;
+        if !by.have(all.contains(&false), all.contains(&true)) {
+            self.fault(Fault::Kind { message: message.to_owned(), row });
+        } else if votes < of {
             self.fault(Fault::Quorum { message: message.to_owned(), row, votes, of });
         }
     }

@@ -259,8 +259,12 @@ fn start(
     let accounts =
         crate::hub::open_accounts(&Config::parse(&config, Path::new("test.toml")).unwrap(), &store).unwrap();
     let list = |entries: &[&str]| Allowlist::parse(entries.iter().map(|entry| (*entry).to_owned())).unwrap();
-    let rights =
-        Rights { allow: list(setup.allow), hold: list(setup.hold), cross_context: CrossContext::Hold };
+    let rights = Rights {
+        allow: list(setup.allow),
+        hold: list(setup.hold),
+        cross_context: CrossContext::Hold,
+        ..Rights::default()
+    };
     let plan = Plan {
         every: setup.every,
         goal: setup.goal.clone(),

@@ -108,6 +108,8 @@ struct Approval {
     files_kept: bool,
     /// How many must approve it.
     quorum: u32,
+    /// Who decides: `any` who may, `companion` or `web` alone, or `both`, each.
+    decided_by: &'static str,
     /// Who is asked.
     companions: Vec<Asked>,
     /// The first of the pages on which a companion with a small display shows it.
@@ -292,6 +294,7 @@ impl Approval {
             parts: pipeline.looks(message, &texts).into_iter().map(PartView::of).collect(),
             files_kept,
             quorum: card.quorum,
+            decided_by: card.decided_by.word(),
             companions: asked(pipeline.approvals(), shown),
             screen: document.as_ref().map(DeviceScreen::of),
             web,
@@ -312,6 +315,9 @@ impl WebApprover {
         let (voted, mut free): (Vec<_>, Vec<_>) = passkeys.into_iter().filter(here).partition(voted);
         let because = match (approvals.takes_passkeys(), site) {
             (false, _) => Some("this hub takes decisions from its companions alone: decide there"),
+            (true, _) if !shown.card.decided_by.take(true) => {
+                Some("the rules have companions decide on this: decide there")
+            }
             (true, None) => Some("passkeys cannot be had at this address: see Settings"),
             (true, Some(_)) if free.is_empty() && !voted.is_empty() => {
                 Some("every passkey has approved it, and more must: decide on a companion")
@@ -333,6 +339,7 @@ fn asked(approvals: &Approvals, shown: &Shown) -> Vec<Asked> {
     let Shown { card, voted, devices, .. } = shown;
     let (presence, is_open) = (approvals.presence(), card.decided_at.is_none());
     let approved = card.message.state != MessageState::Denied;
+    let takes = card.decided_by.take(false);
     let one = |device: &Registered| Asked {
         name: device.name.clone(),
         online: presence.is_online(device.key),
@@ -342,7 +349,7 @@ fn asked(approvals: &Approvals, shown: &Shown) -> Vec<Asked> {
         unable_because: approvals.unable(device).map(|why| why.to_string()),
         seen_at: device.seen_at.max(presence.seen_at(device.key)).map(time),
     };
-    devices.iter().filter(|device| device.revoked_at.is_none()).map(one).collect()
+    devices.iter().filter(|device| device.revoked_at.is_none() && takes).map(one).collect()
 }
 
 impl PartView {

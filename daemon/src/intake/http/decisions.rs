@@ -172,6 +172,11 @@ fn refused(error: DecisionError) -> Refusal {
             let hint = "decide on a companion; or write [approval] approvers = [\"companion\", \"web\"] and restart the hub";
             Refusal::new(Code::Forbidden, text, hint).because("web")
         }
+        DecisionError::Kind(_) => {
+            let hint =
+                "decide on a companion: by_companion in its agent's section of the configuration says so";
+            Refusal::new(Code::Forbidden, text, hint).because("web")
+        }
         DecisionError::Over(state) => {
             let reason = match state {
                 MessageState::Held | MessageState::Expired => "expired",

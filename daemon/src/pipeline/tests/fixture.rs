@@ -39,6 +39,7 @@ impl Fixture {
                 allow: Allowlist::parse(["*".to_owned()]).unwrap(),
                 hold: Allowlist::parse([]).unwrap(),
                 cross_context,
+                ..Rights::default()
             },
             decorate: cross_context == CrossContext::Allow && one.files.is_some(),
             accounts: BTreeMap::new(),

@@ -31,7 +31,7 @@ pub(super) fn list(entries: &[&str]) -> Allowlist {
 
 pub(super) fn rules(allow: &[&str], hold: &[&str], cross_context: CrossContext) -> AgentRules {
     AgentRules {
-        rights: Rights { allow: list(allow), hold: list(hold), cross_context },
+        rights: Rights { allow: list(allow), hold: list(hold), cross_context, ..Rights::default() },
         ..AgentRules::default()
     }
 }

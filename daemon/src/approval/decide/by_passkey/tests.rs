@@ -314,3 +314,62 @@ async fn its_decision_proves_itself_with_nothing_but_a_file() {
     assert!(checked(&changed).is_err());
     registry::revoke(stage.fixture.outbox.store(), "hall", "operator").await.unwrap();
 }
+
+#[tokio::test]
+async fn what_is_for_companions_no_passkey_lets_go_or_ends_and_the_other_way_round() {
+    let mut stage = Stage::new().await;
+    stage.fixture.by = Deciders::Companion;
+    let seq = stage.fixture.hold("first").await;
+    let request = stage.signed(&stage.phone, seq, Approve, 1).await.request;
+    assert!(matches!(
+        stage.fixture.approvals.may_be_decided_by_passkey(request),
+        Err(DecisionError::Kind(Deciders::Companion))
+    ));
+    for (verdict, counter) in [(Approve, 1), (Deny, 2)] {
+        let refused = stage.decide(&stage.phone, seq, verdict, counter).await;
+        assert!(matches!(refused, Err(DecisionError::Kind(Deciders::Companion))), "{refused:?}");
+    }
+    assert_eq!(stage.fixture.audit("decision.rejected").await.len(), 2);
+    stage.fixture.decide_as(7, seq, Approve, 1).await.unwrap();
+    assert_eq!(stage.fixture.state(seq).await, State::Ready);
+    stage.fixture.by = Deciders::Web;
+    let seq = stage.fixture.hold("second").await;
+    assert_eq!(stage.fixture.approvals.waiting().await.unwrap(), [], "no companion shows it");
+    for (verdict, counter) in [(Approve, 2), (Deny, 3)] {
+        let refused = stage.fixture.decide_as(7, seq, verdict, counter).await;
+        assert!(matches!(refused, Err(DecisionError::Kind(Deciders::Web))), "{refused:?}");
+    }
+    stage.decide(&stage.phone, seq, Deny, 3).await.unwrap();
+    assert_eq!(stage.fixture.state(seq).await, State::Denied);
+    assert_eq!(stage.faults().await, (2, vec![]));
+    // A list of kinds that was exchanged is found.
+    stage.fixture.tamper("UPDATE audit SET detail = replace(detail, '\"decided_by\":\"web\"', '\"decided_by\":\"companion\"')").await;
+    assert!(format!("{:?}", stage.faults().await).contains("Kind"));
+}
+
+#[tokio::test]
+async fn what_takes_both_goes_with_one_of_each_and_either_may_end_it() {
+    let mut stage = Stage::new().await;
+    stage.fixture.by = Deciders::Both;
+    let (seq, other, third) = (
+        stage.fixture.hold("first").await,
+        stage.fixture.hold("second").await,
+        stage.fixture.hold("third").await,
+    );
+    for (key, approvals) in [(&stage.phone, 1), (&stage.laptop, 2)] {
+        let counted = stage.decide(key, seq, Approve, 1).await.unwrap();
+        assert_eq!(
+            counted,
+            Counted { approvals, quorum: 2, state: State::Held },
+            "two passkeys are no companion"
+        );
+    }
+    stage.fixture.decide_as(7, seq, Approve, 1).await.unwrap();
+    assert_eq!(stage.fixture.state(seq).await, State::Ready);
+    stage.fixture.decide_as(7, other, Approve, 2).await.unwrap();
+    let counted = stage.decide(&stage.phone, other, Approve, 2).await.unwrap();
+    assert_eq!(counted, Counted { approvals: 2, quorum: 2, state: State::Ready });
+    stage.decide(&stage.phone, third, Deny, 3).await.unwrap();
+    assert_eq!(stage.fixture.state(third).await, State::Denied);
+    assert_eq!(stage.faults().await, (6, vec![]));
+}
