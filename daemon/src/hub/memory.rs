@@ -6,6 +6,8 @@ use crate::metrics::resident;
 
 /// By so much it may grow before anything is given back, in bytes.
 const SLACK: u64 = 2 * 1024 * 1024;
+/// At so many looks after it has grown: what was in use at one of them may be free at the next, and nothing tells of it but trying.
+const LOOKS: u32 = 4;
 /// A start is over by then, with what callers do for the first time after it, and what ran in it alone can go.
 const START: Duration = Duration::from_mins(2);
 /// Between two times that code is given back. What an idle hub needs of it comes back within seconds, some hundred page faults.
@@ -16,6 +18,8 @@ const CODE_INTERVAL: Duration = Duration::from_hours(1);
 pub(super) struct Memory {
     /// The least since something was given back last, in bytes.
     low: u64,
+    /// At how many looks something is still given back.
+    left: u32,
     /// When code is given back next.
     code_due: Instant,
 }
@@ -23,7 +27,7 @@ pub(super) struct Memory {
 impl Memory {
     /// Of a hub that starts now.
     pub(super) fn new() -> Self {
-        Self { low: 0, code_due: Instant::now() + START }
+        Self { low: 0, left: 0, code_due: Instant::now() + START }
     }
 
     /// Looks at it, and gives back what nobody uses if it has grown.
@@ -36,11 +40,13 @@ impl Memory {
             return;
         }
         let Some(now) = resident() else { return };
-        if now <= self.low.saturating_add(SLACK) {
-            self.low = self.low.min(now);
-            return;
+        if now > self.low.saturating_add(SLACK) {
+            self.left = LOOKS;
         }
-        // What is in use stays, and is the new measure: nothing is tried again and again for what cannot be had.
+        self.low = self.low.min(now);
+        let Some(left) = self.left.checked_sub(1) else { return };
+        self.left = left;
+        // What is in use stays, and is the new measure: nothing is tried for ever for what cannot be had.
         let _ = tokio::task::spawn_blocking(gatepost_memory::give_back_freed).await;
         self.low = resident().unwrap_or(now);
     }
