@@ -73,7 +73,7 @@ impl Person {
             Some(page) => {
                 let is_address = (page.starts_with("https://") || page.starts_with("http://"))
                     && page.len() <= MAX_PAGE_BYTES
-                    && page.bytes().all(|byte| byte.is_ascii_graphic());
+                    && page.bytes().all(|byte| byte.is_ascii_graphic() && !b"@?#\\".contains(&byte));
                 if !is_address {
                     return Err((
                         "page",
@@ -137,6 +137,8 @@ mod tests {
             ("time_zone = \"Europe/Berlino\"", "time_zone"),
             ("page = \"hub.example.org\"", "page"),
             ("page = \"https://hub example\"", "page"),
+            ("page = \"https://me:secret@hub.example.org\"", "page"),
+            ("page = \"https://hub.example.org/?x#y\"", "page"),
         ] {
             assert_eq!(read(text).unwrap_err(), key, "{text}");
         }

@@ -13,6 +13,11 @@ const MOST: usize = 500;
 const WAITING: &str = "SELECT request, card_at, approvals.deadline, agent, channel, address, text
     FROM approvals INDEXED BY approvals_open JOIN messages ON seq = message
     WHERE decided_at IS NULL AND card_at IS NOT NULL AND NOT (agent = ?1 AND channel <> ?1) ORDER BY message";
+/// Whether one of the last notifications has arrived, or may.
+const REACHES: &str = "SELECT 1 FROM messages WHERE agent = ?1 AND channel <> ?1 AND accepted_at >= ?2
+    AND state NOT IN ('failed', 'expired', 'denied', 'cancelled')";
+const UNSENT: &str = "SELECT seq FROM messages
+    WHERE state IN ('accepted', 'held', 'ready', 'sending') AND agent = ?1 AND channel <> ?1";
 /// What is over, unless the next notification must still keep its distance from it.
 const OVER: &str = "DELETE FROM notified WHERE at < ? AND NOT EXISTS (
     SELECT 1 FROM approvals WHERE approvals.request = notified.request AND decided_at IS NULL)";
@@ -47,21 +52,27 @@ pub(super) fn waiting(db: &Connection) -> Result<Vec<Waiting>, StoreError> {
 
 /// What was told.
 pub(super) fn told(db: &Connection) -> Result<Told, StoreError> {
-    let mut told = Told { last: i64::MIN, ..Told::default() };
     let mut statement = db.prepare_cached("SELECT request, again, at FROM notified")?;
-    let mut rows = statement.query([])?;
-    while let Some(row) = rows.next()? {
-        told.requests.insert(row.get(0)?, row.get(1)?);
-        told.last = told.last.max(row.get(2)?);
-    }
-    Ok(told)
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let rows: Vec<([u8; 16], bool, i64)> = rows.collect::<Result<_, _>>()?;
+    let last = rows.iter().map(|(.., at)| *at).max().unwrap_or(i64::MIN);
+    let in_vain = !rows.is_empty() && !db.prepare_cached(REACHES)?.exists(params![HUB, last])?;
+    let requests = rows.into_iter().filter(|(.., at)| !in_vain || *at < last);
+    Ok(Told { last, in_vain, requests: requests.map(|(request, again, _)| (request, again)).collect() })
+}
+
+/// The notifications that have not left yet.
+pub(super) fn unsent(db: &Connection) -> Result<Vec<i64>, StoreError> {
+    let mut statement = db.prepare_cached(UNSENT)?;
+    let rows = statement.query_map([HUB], |row| row.get(0))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Writes down that these were told; who was told late is not told again.
 pub(super) fn write(tx: &Transaction<'_>, these: &[Waiting], now: i64) -> Result<(), StoreError> {
     tx.execute(OVER, [now - GAP_MS])?;
     let sql = "INSERT INTO notified (request, again, at) VALUES (?1, ?2, ?3)
-        ON CONFLICT (request) DO UPDATE SET again = 1, at = ?3";
+        ON CONFLICT (request) DO UPDATE SET again = ?2, at = ?3";
     for one in these {
         tx.prepare_cached(sql)?.execute(params![one.request, one.again_at() <= now, now])?;
     }

@@ -21,6 +21,9 @@ use crate::heartbeat::schedule::Hours;
 /// Between two notifications, in milliseconds.
 const GAP_MS: i64 = 120_000;
 
+/// After one that reached nobody, in milliseconds.
+const RETRY_MS: i64 = 600_000;
+
 /// How much a notification says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{GAP_MS, Waiting};
+use super::{GAP_MS, RETRY_MS, Waiting};
 use crate::heartbeat::schedule::Hours;
 
 /// What was told before.
@@ -10,6 +10,8 @@ use crate::heartbeat::schedule::Hours;
 pub(super) struct Told {
     /// When something was told last, in milliseconds since 1970; long ago, if nothing was.
     pub last: i64,
+    /// Whether that reached nobody: then what it told of is not among the requests.
+    pub in_vain: bool,
     /// The requests that were, and whether also shortly before their deadline.
     pub requests: BTreeMap<[u8; 16], bool>,
 }
@@ -35,7 +37,8 @@ pub(super) fn step(waiting: &[Waiting], told: &Told, hours: &Hours, now: i64) ->
     let open = || waiting.iter().enumerate().filter(|(_, one)| one.deadline > now);
     let Some(first) = open().filter_map(|(_, one)| due(one)).min() else { return Step::Rest };
     // A clock that was set back does not silence it for good.
-    let gap_ends = if told.last > now { now } else { told.last.saturating_add(GAP_MS) };
+    let gap = if told.in_vain { RETRY_MS } else { GAP_MS };
+    let gap_ends = if told.last > now { now } else { told.last.saturating_add(gap) };
     let at = hours.first_from(first.max(gap_ends).max(now));
     match at <= now {
         true => Step::Tell(
@@ -66,7 +69,8 @@ mod tests {
     }
 
     fn told(last: i64, requests: &[(u8, bool)]) -> Told {
-        Told { last, requests: requests.iter().map(|(number, again)| ([*number; 16], *again)).collect() }
+        let requests = requests.iter().map(|(number, again)| ([*number; 16], *again)).collect();
+        Told { last, in_vain: false, requests }
     }
 
     fn any_time() -> Hours {
@@ -117,6 +121,14 @@ mod tests {
         let all = [one(1, 23 * HOUR, 30 * HOUR), one(2, 23 * HOUR, 40 * HOUR)];
         assert_eq!(step(&all, &Told::default(), &hours, 23 * HOUR), Step::Wait(31 * HOUR));
         assert_eq!(step(&all, &Told::default(), &hours, 31 * HOUR), Step::Tell(vec![1]));
+    }
+
+    #[test]
+    fn what_reached_nobody_is_told_again_ten_minutes_later() {
+        let all = [one(1, HOUR, 9 * HOUR)];
+        let in_vain = Told { in_vain: true, ..told(HOUR, &[]) };
+        assert_eq!(step(&all, &in_vain, &any_time(), HOUR + 2 * MINUTE), Step::Wait(HOUR + 10 * MINUTE));
+        assert_eq!(step(&all, &in_vain, &any_time(), HOUR + 10 * MINUTE), Step::Tell(vec![0]));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use rusqlite::Connection;
 use tokio::time::sleep;
 
 use super::{
@@ -12,7 +13,7 @@ use super::{
 use crate::{
     admission::{agreed::Agreed, submit::Idempotency},
     channels::registry,
-    message::{call::Call, refusal::Refusal, target::HUB},
+    message::{call::Call, refusal::Refusal, state::Actor, target::HUB},
     pipeline::{Pipeline, current::Current},
     random::to_hex,
     store::{StoreError, now_ms},
@@ -57,9 +58,14 @@ impl Pipeline {
     /// Tells what is to be told now; how long nothing is, unless something changes.
     async fn tell(&self, notify: &Notify) -> Result<Duration, StoreError> {
         let store = self.outbox().store();
-        let (waiting, told) =
-            store.read(|db| Ok::<_, StoreError>((book::waiting(db)?, book::told(db)?))).await?;
+        let look =
+            |db: &Connection| Ok::<_, StoreError>((book::waiting(db)?, book::told(db)?, book::unsent(db)?));
+        let (waiting, told, unsent) = store.read(look).await?;
         let now = now_ms();
+        if waiting.is_empty() {
+            self.withdraw(unsent).await;
+            return Ok(LOOK);
+        }
         let these = match plan::step(&waiting, &told, &notify.hours, now) {
             Step::Rest => return Ok(LOOK),
             Step::Wait(at) => {
@@ -72,15 +78,26 @@ impl Pipeline {
         let text = words::text(notify, waiting.len(), &these, urgent);
         let longest = these.iter().map(|one| one.deadline).max().unwrap_or(now);
         let ttl = Duration::from_millis(u64::try_from(longest - now).unwrap_or_default());
+        // The new one says what they said, and more.
+        self.withdraw(unsent).await;
         for target in &notify.targets {
             // Of what was handed in before a crash, and not written down: once.
-            let key = format!("notify {} {urgent} {target}", to_hex(&these[0].request));
+            let key = format!("notify {} {} {target}", to_hex(&these[0].request), told.last);
             if let Err(refusal) = self.notification(target, &text, ttl, key).await {
                 tracing::warn!(target, %refusal, "the person cannot be told there that something waits");
             }
         }
         store.write(move |tx| book::write(tx, &these, now)).await?;
         Ok(LOOK)
+    }
+
+    /// Takes back what has not left yet; what is leaving goes on.
+    async fn withdraw(&self, unsent: Vec<i64>) {
+        for seq in unsent {
+            if let Err(refusal) = self.cancel(seq, Actor::Agent, HUB).await {
+                tracing::debug!(seq, %refusal, "a notification is on its way already");
+            }
+        }
     }
 
     async fn notification(

@@ -28,7 +28,7 @@ pub(super) fn text(notify: &Notify, all: usize, told: &[Waiting], urgent: bool) 
         for one in told.iter().take(MOST_SHOWN) {
             write!(text, "\n{} → {}", literal(&one.agent), literal(&one.target)).expect("a text takes text");
             if notify.show == Show::Text {
-                write!(text, ": {}", literal(&one_line(&one.text, MOST_CHARS))).expect("a text takes text");
+                write!(text, ": {}", as_code(&one_line(&one.text, MOST_CHARS))).expect("a text takes text");
             }
         }
         if let Some(more) = told.len().checked_sub(MOST_SHOWN).filter(|more| *more > 0) {
@@ -42,6 +42,14 @@ pub(super) fn text(notify: &Notify, all: usize, told: &[Waiting], urgent: bool) 
     }
     .expect("a text takes text");
     text
+}
+
+/// A line as code: no platform makes a link, a command or a mention of what is in it. The spaces at its ends belong to the signs
+/// (<https://spec.commonmark.org/0.31.2/#code-spans>).
+fn as_code(line: &str) -> String {
+    let longest = line.split(|letter| letter != '`').map(str::len).max().unwrap_or_default();
+    let signs = "`".repeat(longest + 1);
+    format!("{signs} {line} {signs}")
 }
 
 #[cfg(test)]
@@ -86,7 +94,13 @@ mod tests {
             )
         );
         let begun = text(&notify(Show::Text), 1, &all[..1], false);
-        assert!(begun.contains("jarvis → telegram\\:123: Dinner at \\*eight\\*\\? Or nine\n"), "{begun}");
+        assert!(begun.contains("jarvis → telegram\\:123: ` Dinner at *eight*? Or nine `\n"), "{begun}");
+    }
+
+    #[test]
+    fn what_an_agent_wrote_ends_no_code() {
+        assert_eq!(as_code("a ``` b ` c"), "```` a ``` b ` c ````");
+        assert_eq!(as_code(""), "`  `");
     }
 
     #[test]

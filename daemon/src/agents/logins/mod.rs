@@ -9,6 +9,7 @@
 pub mod attempts;
 mod browser;
 pub mod codes;
+pub mod stamps;
 
 use rusqlite::{OptionalExtension as _, Transaction, named_params, params};
 use serde::Serialize;

@@ -101,18 +101,26 @@ struct ClientData {
     origin: String,
     #[serde(default)]
     cross_origin: bool,
+    /// Of the page around it, where there is one.
+    top_origin: Option<serde::de::IgnoredAny>,
 }
 
 impl ClientData {
+    fn read(bytes: &[u8]) -> Option<Self> {
+        // An array would be read as its values in their order.
+        let is_object = bytes.trim_ascii_start().starts_with(b"{");
+        is_object.then(|| unique_keys::from_slice(bytes).ok())?
+    }
+
     /// Reads and checks what the browser says: that it was asked to do this, over this challenge.
     fn checked(bytes: &[u8], kind: &str, challenge: &[u8]) -> Result<Self, Unsigned> {
         use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-        let read: Self = unique_keys::from_slice(bytes).map_err(|_| Unsigned::Unreadable)?;
+        let read = Self::read(bytes).ok_or(Unsigned::Unreadable)?;
         if read.r#type != kind {
             return Err(Unsigned::Kind);
         }
         let signed = URL_SAFE_NO_PAD.decode(&read.challenge).map_err(|_| Unsigned::Unreadable)?;
-        match (signed == challenge, read.cross_origin) {
+        match (signed == challenge, read.cross_origin || read.top_origin.is_some()) {
             (false, _) => Err(Unsigned::Challenge),
             (true, true) => Err(Unsigned::Framed),
             (true, false) => Ok(read),
@@ -135,7 +143,7 @@ fn checked(authenticator: &[u8], rp_id: &str) -> Result<u32, Unsigned> {
 
 /// The challenge that a browser says was signed, as it was given out: to look up whether it was. Nothing, if it cannot be read.
 pub fn challenge_in(client_data: &[u8]) -> Option<String> {
-    unique_keys::from_slice(client_data).ok().map(|read: ClientData| read.challenge)
+    ClientData::read(client_data).map(|read| read.challenge)
 }
 
 impl Assertion {

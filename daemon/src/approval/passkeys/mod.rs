@@ -181,7 +181,9 @@ pub async fn add(store: &Store, new: New, by: &str) -> Result<Passkey, PasskeyEr
         .write(move |tx| {
             let id = id(&new.credential);
             let all = standing(tx)?;
-            if tx.prepare("SELECT 1 FROM passkeys WHERE id = ?")?.exists([id])? {
+            // One key is one passkey, by whatever name it comes: it would count twice where two must approve.
+            let known = "SELECT 1 FROM passkeys WHERE id = ?1 OR (public_key = ?2 AND removed_at IS NULL)";
+            if tx.prepare(known)?.exists(params![id, new.key.spki])? {
                 return Err(PasskeyError::Known);
             }
             if all.len() >= MAX_PASSKEYS {

@@ -37,6 +37,10 @@ async fn each_has_a_name_of_its_own_and_room_is_bounded() {
     assert_eq!((first.name.as_str(), first.short().len()), ("phone", 16));
     assert_eq!(fixture.add(2, "Phone").await.unwrap().name, "Phone 2");
     assert!(matches!(fixture.add(1, "other").await, Err(PasskeyError::Known)));
+    // The same key by another id would be two where two must approve.
+    let mut twice = Authenticator::new(1).new_passkey("twice", fixture.token);
+    twice.credential = vec![9; 32];
+    assert!(matches!(add(&fixture.store, twice, "operator:me").await, Err(PasskeyError::Known)));
     for odd in ["", " ", "a\u{202e}b", "a  b", &"x".repeat(41)] {
         assert!(matches!(fixture.add(3, odd).await, Err(PasskeyError::Name(_))), "{odd:?}");
     }

@@ -38,13 +38,13 @@ const WITH_PASSKEYS: u32 = 2;
 pub struct Answer {
     /// 1; 2 where a passkey has decided.
     form: u32,
-    /// The message or question, by its id.
+    /// The message or question, by its id. No signature covers it: what was shown is in the document.
     pub id: String,
     /// The hub's public key.
     pub hub: String,
     /// The document as it was shown, in postcard (`gatepost_link::document`).
     document: String,
-    /// How many had to approve it.
+    /// How many had to approve it, as the hub says. No signature covers it.
     pub quorum: u64,
     /// Each decision; a denial ends it alone.
     pub decisions: Vec<Signed>,

@@ -26,7 +26,7 @@ use super::{
 use crate::{
     agents::{
         self, Caller, Role,
-        logins::{TokenHash, codes::Codes},
+        logins::{TokenHash, codes::Codes, stamps::Stamps},
     },
     approval::passkeys::{
         self, PasskeyError, SignInError,
@@ -40,8 +40,8 @@ use crate::{
 /// What was given out for passkeys to sign, by what for.
 #[derive(Default)]
 pub(super) struct Challenges {
-    sign_in: Codes<()>,
-    add: Codes<()>,
+    sign_in: Stamps,
+    add: Stamps,
     /// For one decision on this request.
     pub(super) decide: Codes<RequestId>,
 }
@@ -249,9 +249,9 @@ async fn given_out(endpoint: &Endpoint, request: Request) -> Result<Challenge, R
     let rp_id = site(endpoint, &headers)?.rp_id.clone();
     let challenges = &endpoint.0.challenges;
     let (challenge, user) = match purpose {
-        For::Login => (challenges.sign_in.make(()), None),
+        For::Login => (challenges.sign_in.make(), None),
         // Another one each time: an authenticator keeps one passkey of a user, and forgets the one before.
-        For::Add => (challenges.add.make(()), Some(URL_SAFE_NO_PAD.encode(crate::random::bytes::<16>()))),
+        For::Add => (challenges.add.make(), Some(URL_SAFE_NO_PAD.encode(crate::random::bytes::<16>()))),
     };
     Ok(Challenge { ok: true, challenge, rp_id, user })
 }
@@ -279,9 +279,13 @@ pub(super) async fn add(State(endpoint): State<Endpoint>, request: Request) -> R
                 spki: bytes("public_key", &new.public_key, MAX_BYTES)?,
                 algorithm: new.algorithm,
             };
-            let challenge = taken(&endpoint.0.challenges.add, &made.client_data).ok_or_else(late)?;
+            let challenges = &endpoint.0.challenges.add;
+            let challenge = challenge_of(challenges, &made.client_data).ok_or_else(late)?;
             let (key, counter) =
                 made.checked(&challenge, endpoint.0.sites.all()).map_err(|why| not_signed(&why))?;
+            if !challenges.use_up(challenge) {
+                return Err(late());
+            }
             let (name, credential) = (new.name, made.credential);
             let new = passkeys::New { name, credential, key, counter, token: agents::hash(token) };
             let added = passkeys::add(&endpoint.0.store, new, &caller.to_string()).await.map_err(refused)?;
@@ -318,17 +322,22 @@ pub(super) async fn remove(
 pub(super) async fn whose(endpoint: &Endpoint, given: Assertion) -> Result<TokenHash, Refusal> {
     let unauthorized = |error: String| Refusal { error, ..unknown() };
     let (credential, assertion) = given.read()?;
-    let challenge = taken(&endpoint.0.challenges.sign_in, &assertion.client_data)
-        .ok_or_else(|| unauthorized(late().error))?;
+    let challenges = &endpoint.0.challenges.sign_in;
+    let challenge =
+        challenge_of(challenges, &assertion.client_data).ok_or_else(|| unauthorized(late().error))?;
     let sites = endpoint.0.sites.clone();
     let is_own = move |origin: &str, rp_id: &str| {
         sites.all().iter().any(|site| site.origin == origin && site.rp_id == rp_id)
     };
-    let token = passkeys::sign_in(&endpoint.0.store, &credential, challenge, assertion, is_own).await;
-    token.map_err(|error| match error {
+    let token = passkeys::sign_in(&endpoint.0.store, &credential, challenge.clone(), assertion, is_own).await;
+    let token = token.map_err(|error| match error {
         SignInError::Store(error) => broken(error),
         other => unauthorized(other.to_string()),
-    })
+    })?;
+    match challenges.use_up(challenge) {
+        true => Ok(token),
+        false => Err(unauthorized(late().error)),
+    }
 }
 
 /// That a passkey signs nobody in.
@@ -337,11 +346,9 @@ pub(super) fn unknown() -> Refusal {
     Refusal::new(Code::Unauthorized, SignInError::Unknown.to_string(), hint).because("passkey")
 }
 
-/// The challenge that was signed, if it was given out and is good; it is used up.
-fn taken(given: &Codes<()>, client_data: &[u8]) -> Option<Vec<u8>> {
-    let challenge = assertion::challenge_in(client_data)?;
-    given.take(&challenge)?;
-    URL_SAFE_NO_PAD.decode(challenge).ok()
+/// The challenge that was signed, if it was given out and is good.
+fn challenge_of(challenges: &Stamps, client_data: &[u8]) -> Option<Vec<u8>> {
+    challenges.read(&assertion::challenge_in(client_data)?)
 }
 
 fn late() -> Refusal {
