@@ -14,8 +14,8 @@ use crate::{
     companion::broker::Address,
     config::{Agent, Config},
     hub::{
-        HubError, broker_elsewhere, check_agents, check_updates, check_wakes, open_accounts, unusable_names,
-        voice,
+        HubError, broker_elsewhere, check_agents, check_updates, check_wakes, check_web, open_accounts,
+        unusable_names, voice,
     },
     outbox::pauses::Pauses,
     printing::{print_note, print_result},
@@ -59,8 +59,13 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         print_note!("{name} attaches files from {}", folder.display());
     }
     let broker = broker_elsewhere(&config).map_err(placed)?;
-    for warning in
-        config.warnings().into_iter().chain(unusable_names(&config, &accounts)).chain(nobody_decides(&config))
+    let certificate = check_web(&config).map_err(placed)?;
+    for warning in config
+        .warnings()
+        .into_iter()
+        .chain(certificate)
+        .chain(unusable_names(&config, &accounts))
+        .chain(nobody_decides(&config))
     {
         print_note!("warning: {warning}");
     }

@@ -4,36 +4,19 @@
 //! and be for the name in its address. Where the broker wants to know the hub, the hub has a certificate of its own. Nothing
 //! here is ever weakened: what does not fit is an error that says which key of the configuration it is about.
 
-use std::{
-    io,
-    path::{Path, PathBuf},
-    sync::Arc,
-};
+use std::{io, path::Path, sync::Arc};
 
 use rumqttc::{ConnectReturnCode, ConnectionError};
-use rustls::{
-    AlertDescription, CertificateError, ClientConfig, RootCertStore,
-    crypto::ring,
-    pki_types::{
-        CertificateDer, PrivateKeyDer,
-        pem::{self, PemObject as _},
-    },
-};
+use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
 use crate::{
     cause::found,
     settings::{
-        file::{FileError, read},
-        secret::{SecretError, SecretSource},
+        pem::{PemError, certificates, private_key},
+        secret::SecretSource,
     },
 };
-
-/// Certificates in a file, at most: a chain, or the authorities of one owner.
-const MAX_CERTIFICATES: usize = 64;
-
-/// The largest file of certificates or of a key, in bytes.
-const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 /// The files that a connection is secured with.
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,38 +30,12 @@ pub struct Trust<'a> {
 /// Why there is no TLS.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or is not PEM.
-    #[error("broker.{key}: {error}")]
-    File {
-        /// The key of the configuration.
-        key: &'static str,
-        /// What is wrong with it.
-        error: FileError,
-    },
-    /// A file is not PEM.
-    #[error("broker.{key}: cannot read {place}: {}", said(.error))]
-    Pem {
-        /// The key of the configuration.
-        key: &'static str,
-        /// The file, or where else it is.
-        place: String,
-        /// What is wrong with it.
-        error: pem::Error,
-    },
-    /// A file has no certificate, too many, or one that is none.
-    #[error("broker.{key}: {} holds no certificates that can be used (1 to {MAX_CERTIFICATES}, PEM)", .path.display())]
-    Certificates {
-        /// The key of the configuration.
-        key: &'static str,
-        /// The file.
-        path: PathBuf,
-    },
+    /// Certificates or a key cannot be had.
+    #[error("broker.{0}: {1}")]
+    Pem(&'static str, PemError),
     /// The key is not the certificate's, or of a kind that is not known.
     #[error("broker.key: {0} is not the key of the certificate in broker.cert: {1}")]
     Key(String, rustls::Error),
-    /// There is no key.
-    #[error("broker.key: {0}")]
-    NoKey(#[from] SecretError),
     /// This machine has no authorities that it trusts.
     #[error(
         "no certificate authorities are trusted on this machine: install ca-certificates, or set broker.ca ({0})"
@@ -94,10 +51,9 @@ pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
     let builder = match files.ca {
         Some(path) => {
             let mut roots = RootCertStore::empty();
-            for certificate in certificates("ca", path)? {
-                roots
-                    .add(certificate)
-                    .map_err(|_| TlsError::Certificates { key: "ca", path: path.into() })?;
+            let failed = |error| TlsError::Pem("ca", error);
+            for certificate in certificates(path).map_err(failed)? {
+                roots.add(certificate).map_err(|_| failed(PemError::Certificates(path.into())))?;
             }
             builder.with_root_certificates(roots)
         }
@@ -106,41 +62,14 @@ pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
     let config = match files.own {
         None => builder.with_no_client_auth(),
         Some((cert, key)) => {
-            let chain = certificates("cert", cert)?;
-            let pem = key.read_whole()?;
-            let failed = |error| TlsError::Pem { key: "key", place: key.to_string(), error };
-            let secret = PrivateKeyDer::from_pem_slice(pem.as_bytes()).map_err(failed)?;
+            let chain = certificates(cert).map_err(|error| TlsError::Pem("cert", error))?;
+            let secret = private_key(key).map_err(|error| TlsError::Pem("key", error))?;
             builder
                 .with_client_auth_cert(chain, secret)
                 .map_err(|error| TlsError::Key(key.to_string(), error))?
         }
     };
     Ok(Arc::new(config))
-}
-
-fn certificates(key: &'static str, path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let failed = |error| TlsError::Pem { key, place: path.display().to_string(), error };
-    let pem = content(key, path)?;
-    let certificates: Vec<_> = CertificateDer::pem_slice_iter(&pem)
-        .take(MAX_CERTIFICATES + 1)
-        .collect::<Result<_, _>>()
-        .map_err(failed)?;
-    match certificates.len() {
-        1..=MAX_CERTIFICATES => Ok(certificates),
-        _ => Err(TlsError::Certificates { key, path: path.into() }),
-    }
-}
-
-fn content(key: &'static str, path: &Path) -> Result<Vec<u8>, TlsError> {
-    read(path, MAX_FILE_BYTES).map_err(|error| TlsError::File { key, error })
-}
-
-fn said(error: &pem::Error) -> String {
-    match error {
-        pem::Error::Io(error) => error.to_string(),
-        pem::Error::NoItemsFound => "it holds no private key (PEM)".into(),
-        _ => "it is not PEM".into(),
-    }
 }
 
 /// What an explanation says of the broker.

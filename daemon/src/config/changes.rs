@@ -48,6 +48,9 @@ const VALUES: &[Value] = &[
     ("hub.allowlists", When::Reload, |config| format!("{:?}", config.hub.allowlists)),
     ("hub.hosts", When::Start, |config| format!("{:?}", config.hub.hosts)),
     ("hub.ttl", When::Reload, |config| format!("{:?}", config.hub.ttl)),
+    ("web.listen", When::Start, |config| format!("{:?}", config.web.listen)),
+    ("web.cert", When::Reload, |config| format!("{:?}", config.web.cert)),
+    ("web.key", When::Reload, |config| format!("{:?}", config.web.key)),
     ("queue.max_messages", When::Reload, |config| config.queue.max_messages.to_string()),
     ("queue.max_bytes", When::Reload, |config| config.queue.max_bytes.to_string()),
     ("queue.dedup", When::Reload, |config| format!("{:?}", config.queue.dedup)),
@@ -108,6 +111,10 @@ impl Config {
         changed.extend(entries("heartbeat", &self.heartbeat, &holds.heartbeat));
         changed.extend(entries("channels", &self.accounts(), &holds.accounts()));
         let mut at_next_start = differ(When::Start, started);
+        // A hub that speaks no TLS begins with it at its start, and one that does goes on until then.
+        if self.web.listen.is_some() != started.web.listen.is_some() {
+            at_next_start.extend(changed.extract_if(.., |key| key.starts_with("web.")));
+        }
         at_next_start.extend(entries("hooks", &self.hooks, &started.hooks));
         Changes { changed, at_next_start }
     }
@@ -150,6 +157,7 @@ mod tests {
     fn every_key_that_the_configuration_knows_is_compared() {
         let sections = [
             ("hub", keys::HUB),
+            ("web", keys::WEB),
             ("queue", keys::QUEUE),
             ("files", keys::FILES),
             ("broker", keys::BROKER),
@@ -181,6 +189,20 @@ mod tests {
         // It was named at the last reload already, and still waits.
         assert_eq!(at_next_start, ["hub.listen", "hooks.h"]);
         assert_eq!(new.changes(&new, &new), Changes::default());
+    }
+
+    #[test]
+    fn a_certificate_is_another_at_once_where_there_is_tls_and_at_the_next_start_where_there_is_none() {
+        let web =
+            |cert: &str| config(&format!("[web]\nlisten = \"127.0.0.1:1\"\ncert = \"{cert}\"\nkey = \"k\""));
+        let (one, other, none) = (web("one"), web("other"), config(""));
+        let changes = other.changes(&one, &one);
+        assert_eq!((changes.changed, changes.at_next_start), (vec!["web.cert".into()], vec![]));
+        for (new, old) in [(&one, &none), (&none, &one)] {
+            let Changes { changed, at_next_start } = new.changes(old, old);
+            assert!(changed.is_empty(), "{changed:?}");
+            assert_eq!(at_next_start, ["web.listen", "web.cert", "web.key"]);
+        }
     }
 
     #[test]

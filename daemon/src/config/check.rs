@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use super::{
-    Agent, Approver, Checked, CheckedAgent, Config, ConfigError, hooks::Transport, routes, wake::Way,
+    Agent, Approver, Checked, CheckedAgent, Config, ConfigError, Web, hooks::Transport, routes, wake::Way,
 };
 use crate::{
     approval::registry::MAX_DEVICES,
@@ -39,6 +39,7 @@ impl Config {
             return Err(invalid("files.max_count", format!("at least 1, and at most {MOST}")));
         }
         self.check_broker()?;
+        self.check_web()?;
         self.check_approval()?;
         let routing = self.check_routing()?;
         let wakes = self.check_wakes()?;
@@ -217,6 +218,22 @@ impl Config {
             return Err(invalid("broker", problem));
         }
         Ok(())
+    }
+
+    fn check_web(&self) -> Result<(), ConfigError> {
+        let Web { listen, cert, key } = &self.web;
+        if [listen.is_some(), cert.is_some()] != [key.is_some(); 2] {
+            return Err(invalid("web", "listen, cert and key go together: give all of them or none"));
+        }
+        let Some(listen) = *listen else { return Ok(()) };
+        let broker = self.broker.url.is_none().then_some(("broker.listen", self.broker.listen));
+        let mut others = [("hub.listen", self.hub.listen)].into_iter().chain(broker);
+        match others.find(|(_, other)| overlap(*other, listen)) {
+            Some((key, other)) => {
+                Err(invalid("web.listen", format!("{key} is {other} already: give one of them another port")))
+            }
+            None => Ok(()),
+        }
     }
 
     fn check_approval(&self) -> Result<(), ConfigError> {

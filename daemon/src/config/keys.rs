@@ -47,6 +47,27 @@ pub const HUB: &[Key] = &[
     ),
 ];
 
+/// `[web]`.
+pub const WEB: &[Key] = &[
+    example(
+        "listen",
+        "\"0.0.0.0:8443\"",
+        "Where the page and the HTTP interface are reached over TLS, beside [hub] listen and with the same bounds. It needs cert and key.",
+    ),
+    example(
+        "cert",
+        "\"cert.pem\"",
+        "The hub's certificate: a PEM file with those up to its authority behind it. Its name must be in [hub] hosts. gatepost reload \
+         reads it and the key again.",
+    ),
+    example(
+        "key",
+        "\"key.pem\"",
+        "That certificate's private key: a PEM file, readable by the hub alone, \"file:PATH\" or \"credential:NAME\". systemd reads a \
+         credential when the hub starts, and not at a reload.",
+    ),
+];
+
 /// `[queue]`.
 pub const QUEUE: &[Key] = &[
     key(
@@ -614,6 +635,12 @@ const fn section(name: &'static str, about: &'static str, keys: &'static [Key]) 
 /// The sections, in the order of the file. The channels come behind them: see [`crate::channels::registry::KINDS`].
 pub const SECTIONS: &[Section] = &[
     section("hub", "The hub itself: where its data is, and where it listens.", HUB),
+    section(
+        "web",
+        "TLS of the hub's own, for the page and for agents on other machines. Without this section the hub speaks none, and the page is on \
+         this machine, or behind a proxy.",
+        WEB,
+    ),
     section("queue", "Messages under way, and how long ended ones are kept.", QUEUE),
     section("files", "Files that go along with messages.", FILES),
     section("broker", "The MQTT broker, by which companions reach the hub.", BROKER),

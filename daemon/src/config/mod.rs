@@ -44,7 +44,7 @@ use serde::Deserialize;
 use crate::settings::file::{FileError, read_text};
 
 pub use checked::{Checked, CheckedAgent};
-pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply};
+pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply, Web};
 pub use span::Span;
 
 /// The longest configuration, in bytes.
@@ -123,6 +123,8 @@ impl ConfigError {
 pub struct Config {
     /// `[hub]`.
     pub hub: Hub,
+    /// `[web]`.
+    pub web: Web,
     /// `[queue]`.
     pub queue: Queue,
     /// `[files]`.
@@ -194,7 +196,7 @@ impl Config {
             }
             warnings::secrets_beneath(&mut config, parent);
             let Broker { ca, cert, .. } = &mut config.broker;
-            for file in [ca, cert, &mut config.updates.root].into_iter().flatten() {
+            for file in [ca, cert, &mut config.web.cert, &mut config.updates.root].into_iter().flatten() {
                 *file = parent.join(&*file);
             }
             config.resolve_folders(path).map_err(|error| error.located(text, path))?;

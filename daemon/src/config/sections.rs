@@ -96,6 +96,19 @@ pub struct Broker {
     pub key: Option<SecretSource>,
 }
 
+/// `[web]`: TLS of the hub's own. All of it is there, or none.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct Web {
+    /// Where the HTTP interface and the page are reached over TLS.
+    pub listen: Option<SocketAddr>,
+    /// The hub's certificate there, PEM.
+    pub cert: Option<PathBuf>,
+    /// That certificate's key, PEM: a path, or as any other secret.
+    #[serde(deserialize_with = "SecretSource::or_path")]
+    pub key: Option<SecretSource>,
+}
+
 /// `[agents.NAME]`.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(default)]

@@ -17,6 +17,7 @@ use crate::{
 
 const SECTIONS: &[&str] = &[
     "hub",
+    "web",
     "queue",
     "files",
     "broker",
@@ -76,6 +77,7 @@ fn known<'a, 'i>(root: &'a DeTable<'i>) -> Vec<Known<'a, 'i>> {
         let mut one = |keys: &[Key]| known.push((section.to_owned(), inner, keys.to_vec()));
         match section {
             "hub" => one(keys::HUB),
+            "web" => one(keys::WEB),
             "queue" => one(keys::QUEUE),
             "files" => one(keys::FILES),
             "broker" => one(keys::BROKER),

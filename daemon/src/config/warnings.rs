@@ -36,8 +36,8 @@ impl Config {
             accounts.values().flat_map(move |settings| secrets_of(channel, settings))
         });
         let wakes = self.wake.values().flat_map(|wake| [&wake.secret, &wake.token]).flatten().cloned();
-        let broker = [&self.broker.password, &self.broker.key].into_iter().flatten().cloned();
-        broker.chain(wakes).chain(self.voice.token.clone()).chain(hooks).chain(settings).collect()
+        let own = [&self.broker.password, &self.broker.key, &self.web.key].into_iter().flatten().cloned();
+        own.chain(wakes).chain(self.voice.token.clone()).chain(hooks).chain(settings).collect()
     }
 }
 
@@ -45,7 +45,7 @@ impl Config {
 pub(super) fn secrets_beneath(config: &mut Config, folder: &Path) {
     let hooks = config.hooks.values_mut().filter_map(|hook| hook.token.as_mut());
     let super::Broker { password, key, .. } = &mut config.broker;
-    let tokens = [password.as_mut(), key.as_mut(), config.voice.token.as_mut()];
+    let tokens = [password.as_mut(), key.as_mut(), config.web.key.as_mut(), config.voice.token.as_mut()];
     let wakes = config.wake.values_mut().flat_map(|wake| [wake.secret.as_mut(), wake.token.as_mut()]);
     for source in tokens.into_iter().flatten().chain(hooks).chain(wakes.flatten()) {
         let given = mem::replace(source, SecretSource::Env(String::new()));

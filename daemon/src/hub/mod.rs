@@ -19,6 +19,7 @@ mod updates;
 mod upkeep;
 mod voice;
 mod wake;
+mod web;
 
 use std::{
     net::SocketAddr,
@@ -44,6 +45,7 @@ pub use start::introduce;
 pub use updates::check_updates;
 pub use voice::voice;
 pub use wake::check_wakes;
+pub use web::check_web;
 
 use crate::{
     agents::AgentError,
@@ -59,7 +61,7 @@ use crate::{
     config::{Config, locate::locate_in},
     events::Events,
     files::error::StageError,
-    intake::wake::Wakers,
+    intake::{http::server::CertificateError, wake::Wakers},
     outbox::transition::TransitionError,
     pipeline::{Pipeline, current::Current},
     settings::secret::{Secret, SecretError},
@@ -131,8 +133,11 @@ pub enum HubError {
     #[error("updates.{0}: {1}")]
     Updates(&'static str, String),
     /// The HTTP interface.
-    #[error("cannot listen on {0}: {1} ({hint})", hint = refused_address("hub.listen", .0, .1))]
-    Listen(SocketAddr, std::io::Error),
+    #[error("cannot listen on {0}: {1} ({hint})", hint = refused_address(.2, .0, .1))]
+    Listen(SocketAddr, std::io::Error, &'static str),
+    /// TLS of its own.
+    #[error(transparent)]
+    Web(#[from] CertificateError),
     /// The folder of files that go along.
     #[error(transparent)]
     Files(#[from] StageError),
@@ -210,6 +215,7 @@ impl HubError {
             Self::HookToken(hook, _) => Some(format!("hooks.{hook}.token")),
             Self::Route(key, _) | Self::Wake(key, _) => Some(key.clone()),
             Self::VoiceToken(_) => Some("voice.token".into()),
+            Self::Web(error) => Some(error.key().into()),
             Self::Updates(key, _) => Some(format!("updates.{key}")),
             _ => None,
         }

@@ -29,6 +29,7 @@ use super::{
     steady::{self, NotSteady},
     voice,
     wake::wakers,
+    web,
 };
 use crate::{
     audit::{self, Entry, Event},
@@ -38,7 +39,10 @@ use crate::{
         effective::{self, SettingsOrigin, SettingsSection},
         locate::locate_in,
     },
-    intake::wake::{Waker, Wakers},
+    intake::{
+        http::server::{Certificate, Tls},
+        wake::{Waker, Wakers},
+    },
     metrics::reloads::Reloads,
     outbox::bounds::Bounds,
     pipeline::{Pipeline, address_book::AddressBook, current::Current},
@@ -104,6 +108,7 @@ struct Shared {
     started: Config,
     current: Current,
     wakers: Wakers,
+    tls: Option<Tls>,
     store: Store,
     reloads: Reloads,
     /// One at a time. Nothing, once the hub has stopped.
@@ -123,6 +128,7 @@ struct Next {
     opened: Opened,
     pipeline: Pipeline,
     wakers: BTreeMap<String, Waker>,
+    certificate: Option<Certificate>,
 }
 
 impl Reload {
@@ -133,6 +139,7 @@ impl Reload {
         opened: Opened,
         current: &Current,
         wakers: &Wakers,
+        tls: Option<Tls>,
     ) -> Self {
         let pipeline = current.pipeline();
         let mut listening = Listening::of(current);
@@ -143,6 +150,7 @@ impl Reload {
             store: pipeline.outbox().store().clone(),
             current: current.clone(),
             wakers: wakers.clone(),
+            tls,
             reloads: Reloads::default(),
             holds: Mutex::new(Some(Holds { config: config.clone(), opened, listening })),
         }))
@@ -245,6 +253,12 @@ impl Shared {
                 changes.changed.push(name);
             }
         }
+        if let (Some(tls), Some(certificate)) = (&self.tls, &next.certificate)
+            && !tls.shows(certificate)
+            && !changes.changed.iter().any(|key| key == "web.cert")
+        {
+            changes.changed.push("web.cert".into());
+        }
         let (detail, by) = (json!(changes), by.to_owned());
         let written = self.store.write(move |tx| {
             audit::append(
@@ -263,6 +277,9 @@ impl Shared {
         holds.opened = next.opened;
         holds.listening.follow(&next.pipeline).await;
         self.wakers.follow(next.wakers);
+        if let (Some(tls), Some(certificate)) = (&self.tls, next.certificate) {
+            tls.show(certificate);
+        }
         Ok(changes)
     }
 
@@ -292,6 +309,7 @@ impl Shared {
         let wakers = wakers(&config).map_err(failed)?;
         voice(&config).map_err(failed)?;
         broker_elsewhere(&config).map_err(failed)?;
+        let certificate = web::shown(&config).map_err(failed)?;
         let book = AddressBook::new(config.checked().book.clone());
         let itself = itself(&config, opened.accounts()).map_err(failed)?;
         let notify = config.checked().notify.clone().map(Arc::new);
@@ -309,7 +327,7 @@ impl Shared {
             shared.itself = itself;
             shared.notify = notify;
         });
-        Ok(Next { config, opened, pipeline, wakers })
+        Ok(Next { config, opened, pipeline, wakers, certificate })
     }
 }
 

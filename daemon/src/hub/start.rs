@@ -24,6 +24,7 @@ use super::{
     upkeep::{self, Plan},
     voice,
     wake::{wakers, worked_for},
+    web,
 };
 use crate::{
     approval::{
@@ -44,7 +45,10 @@ use crate::{
     files::Files,
     heartbeat,
     intake::{
-        http::{Behind, Endpoint, server},
+        http::{
+            Behind, Endpoint,
+            server::{self, Secured},
+        },
         wake::Wakers,
     },
     metrics::Metrics,
@@ -66,7 +70,9 @@ impl Hub {
     pub async fn start(config: &Config, extras: Extras) -> Result<Self, HubError> {
         // First, so that a second hub hears whose directory this is, and not that a port is taken.
         let store = Store::open(&config.hub.data_dir)?;
-        let (listener, address) = listen(config.hub.listen).await?;
+        let (listener, address) = listen(config.hub.listen, "hub.listen").await?;
+        let secured = web::secured(config).await?;
+        let tls = secured.as_ref().map(|secured| secured.tls.clone());
         let Keys { key, signer, secret } = open_keys(&store).await?;
         let seal = secret.public();
         prepare_register(&store, extras.companion).await?;
@@ -89,7 +95,7 @@ impl Hub {
         let (rest, resting) = oneshot::channel();
         let dispatcher = tokio::spawn(current.clone().dispatch(resting));
         let (bringing, brought) = (Wakers::of(&current), wakers(config)?);
-        let reload = Reload::new(extras.file.as_deref(), config, opened, &current, &bringing).await;
+        let reload = Reload::new(extras.file.as_deref(), config, opened, &current, &bringing, tls).await;
         let telling = tokio::spawn(current.clone().tell_hooks());
         let turns = tokio::spawn(current.pipeline().keep_turns());
         let tasks = tokio::spawn(tasks::runner::run(current.clone()));
@@ -107,7 +113,7 @@ impl Hub {
         if let Err(error) = store.listens_at(Some(address)) {
             tracing::warn!(%error, "cannot write the hub's address into the lock: commands will say that no hub answers");
         }
-        let (server, stop) = serve(config, listener, endpoint, descriptors.http);
+        let (server, stop) = serve(config, (listener, secured), endpoint, descriptors.http);
         bringing.follow(brought);
         tracing::info!(%address, "the hub is ready");
         Ok(Self {
@@ -138,8 +144,9 @@ impl Hub {
     }
 }
 
-async fn listen(at: SocketAddr) -> Result<(TcpListener, SocketAddr), HubError> {
-    let failed = |error| HubError::Listen(at, error);
+/// Listens where this key says.
+pub(super) async fn listen(at: SocketAddr, key: &'static str) -> Result<(TcpListener, SocketAddr), HubError> {
+    let failed = |error| HubError::Listen(at, error, key);
     let listener = TcpListener::bind(at).await.map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
     Ok((listener, address))
@@ -297,11 +304,11 @@ fn endpoint(
 /// Serves the HTTP interface, with as many connections as there are `descriptors` for, until it is told to stop.
 fn serve(
     config: &Config,
-    listener: TcpListener,
+    (listener, secured): (TcpListener, Option<Secured>),
     endpoint: Endpoint,
     descriptors: usize,
 ) -> (JoinHandle<()>, watch::Sender<bool>) {
     let bounds = server::Bounds::of(descriptors.min(config.hub.max_connections));
     let (stop, stopped) = watch::channel(false);
-    (tokio::spawn(server::serve(listener, endpoint, bounds, stopped)), stop)
+    (tokio::spawn(server::serve(listener, secured, endpoint, bounds, stopped)), stop)
 }

@@ -1,8 +1,10 @@
-//! What parts of the hub are told: keys with their documentation, names, [`file`]s, and [`secret`]s, with who else can read them ([`readers`]).
+//! What parts of the hub are told: keys with their documentation, names, [`file`]s, certificates ([`pem`]), and
+//! [`secret`]s, with who else can read them ([`readers`]).
 //!
 //! It knows nobody, so that channels can say which settings they take and the configuration can read them.
 
 pub mod file;
+pub mod pem;
 pub mod readers;
 pub mod secret;
 

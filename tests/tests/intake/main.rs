@@ -1,4 +1,5 @@
-//! The interfaces that calls come by: HTTP, its description and clients, MCP, the reply path, files, dry runs; the page, and logins to it.
+//! The interfaces that calls come by: HTTP, its description and clients, MCP, the reply path, files, dry runs; the page, and logins to it;
+//! TLS of the hub's own.
 
 mod bad_input;
 mod dry_run;
@@ -17,6 +18,7 @@ mod programs;
 mod reply;
 mod session;
 mod tasks;
+mod tls;
 mod tool_hooks;
 mod tools;
 mod transcript;

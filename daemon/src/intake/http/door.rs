@@ -15,9 +15,14 @@ use super::{Endpoint, host, page, problem};
 /// By this a proxy says for whom it asks; the last of several is who asked the nearest one.
 const FORWARDED_FOR: &str = "x-forwarded-for";
 
-/// The address at the other end of the connection.
+/// The connection by which a request comes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Peer(pub IpAddr);
+pub(super) struct Peer {
+    /// The address at its other end.
+    pub address: IpAddr,
+    /// Whether the hub itself secures it.
+    pub by_tls: bool,
+}
 
 /// Lets a request pass that comes under a name of the hub's.
 pub(super) async fn pass(State(endpoint): State<Endpoint>, request: Request, next: Next) -> Response {
@@ -47,10 +52,15 @@ pub(super) async fn pass(State(endpoint): State<Endpoint>, request: Request, nex
 /// From where a request comes: the other end of its connection, or from a proxy on this machine what that says. For people's eyes, and to
 /// tell guessers apart; no right hangs on it.
 pub(super) fn came_from(request: &Request) -> IpAddr {
-    let peer = request.extensions().get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |Peer(peer)| *peer);
+    let peer = request.extensions().get::<Peer>().map_or(Ipv4Addr::UNSPECIFIED.into(), |peer| peer.address);
     let forwarded = request.headers().get_all(FORWARDED_FOR).iter().next_back();
     let forwarded = forwarded.and_then(|value| value.to_str().ok()?.rsplit(',').next()?.trim().parse().ok());
     forwarded.filter(|_| peer.to_canonical().is_loopback()).unwrap_or(peer).to_canonical()
+}
+
+/// Whether a request comes by a connection that the hub itself secures. No header says so.
+pub(super) fn is_by_tls(request: &Request) -> bool {
+    request.extensions().get::<Peer>().is_some_and(|peer| peer.by_tls)
 }
 
 #[cfg(test)]
@@ -69,7 +79,7 @@ mod tests {
             ("192.0.2.1", Some("192.0.2.9"), "192.0.2.1"),
         ] {
             let mut request = Request::new(Body::empty());
-            request.extensions_mut().insert(Peer(peer.parse().unwrap()));
+            request.extensions_mut().insert(Peer { address: peer.parse().unwrap(), by_tls: false });
             if let Some(forwarded) = forwarded {
                 request.headers_mut().insert(FORWARDED_FOR, forwarded.parse().unwrap());
             }

@@ -47,6 +47,11 @@ impl Authority {
         Self::parse(headers.get(header::HOST)?.to_str().ok()?)
     }
 
+    /// The host without its port.
+    pub(super) fn host(&self) -> &str {
+        &self.host
+    }
+
     fn address(&self) -> Option<IpAddr> {
         self.host.parse().ok()
     }
@@ -158,13 +163,14 @@ impl Hosts {
         Ok(())
     }
 
-    /// Whether a browser that reaches the hub so may be given the page: on its own machine, or over TLS as far as can be seen.
-    pub(super) fn are_safe(&self, headers: &HeaderMap) -> bool {
+    /// Whether a browser that reaches the hub so may be given the page: on its own machine, or over TLS. That is known of a connection that
+    /// the hub itself secures (`by_tls`); of one by a proxy, as far as can be seen.
+    pub(super) fn are_safe(&self, headers: &HeaderMap, by_tls: bool) -> bool {
         let Some(authority) = Authority::of(headers) else { return false };
         let last =
             |value: &str| value.rsplit(',').next().map(|word| word.trim().eq_ignore_ascii_case("https"));
         let proto = headers.get(FORWARDED_PROTO).and_then(|value| value.to_str().ok()).and_then(last);
-        match authority.is_loopback() {
+        match by_tls || authority.is_loopback() {
             true => true,
             false => self.know(&authority) && proto.unwrap_or_else(|| headers.contains_key(SEC_FETCH_SITE)),
         }
@@ -290,7 +296,9 @@ mod tests {
             (vec![hub, (SEC_FETCH_SITE, "none")], true),
             (vec![], false),
         ] {
-            assert_eq!(hosts.are_safe(&headers(&pairs)), safe, "{pairs:?}");
+            assert_eq!(hosts.are_safe(&headers(&pairs), false), safe, "{pairs:?}");
+            // Whatever a header says, the connection is what it is.
+            assert_eq!(hosts.are_safe(&headers(&pairs), true), !pairs.is_empty(), "{pairs:?}");
         }
     }
 }

@@ -15,7 +15,7 @@ use super::{
     caller::{self, Right},
     companions::OPERATOR,
     credential::{self, Scheme, came_by, set_cookie},
-    door::came_from,
+    door::{came_from, is_by_tls},
     passkeys::{self, Assertion, PasskeysHere},
     problem::{self, Refused},
     query,
@@ -129,7 +129,10 @@ pub(super) async fn begin(State(endpoint): State<Endpoint>, request: Request) ->
 async fn signed_in(endpoint: &Endpoint, from: String, request: Request) -> Result<Response, Refusal> {
     query::check(&request)?;
     let headers = request.headers().clone();
-    let scheme = credential::comes_from(&headers, &endpoint.0.hosts)?;
+    let scheme = match (credential::comes_from(&headers, &endpoint.0.hosts)?, is_by_tls(&request)) {
+        (_, true) => Scheme::Tls,
+        (scheme, false) => scheme,
+    };
     // A page whose login still stands signs in anew: that one is over then. One with a token has none to begin.
     let before = match credential::Credential::of(&headers)? {
         Some(credential::Credential::Token(_)) => return Err(with_token()),

@@ -18,7 +18,7 @@ use axum::{
 };
 use gatepost_link::Digest;
 
-use super::{Endpoint, nowhere, problem};
+use super::{Endpoint, door::is_by_tls, nowhere, problem};
 use crate::{
     message::refusal::{Code, Refusal},
     random::to_hex,
@@ -61,7 +61,7 @@ async fn file(
 
 async fn send(endpoint: &Endpoint, name: &str, request: Request) -> Response {
     let headers = request.headers();
-    if !endpoint.0.hosts.are_safe(headers) {
+    if !endpoint.0.hosts.are_safe(headers, is_by_tls(&request)) {
         let refusal = unsafe_here();
         return match is_for_a_person(headers) {
             true => in_words(&refusal, StatusCode::FORBIDDEN),
@@ -126,8 +126,8 @@ fn kind(name: &str) -> &'static str {
 fn unsafe_here() -> Refusal {
     let error =
         "the page is not shown here: without TLS, whoever is on this network could take over the login";
-    let hint = "from another machine run `ssh -L 8787:localhost:8787 HUB` and open http://localhost:8787; or put a proxy with TLS before the \
-                hub and write its name into [hub] hosts (daemon/docs/page.md)";
+    let hint = "from another machine run `ssh -L 8787:localhost:8787 HUB` and open http://localhost:8787; or give the hub a \
+                certificate ([web]) or a proxy with TLS, and write its name into [hub] hosts (daemon/docs/page.md)";
     Refusal::new(Code::Forbidden, error, hint).because("insecure")
 }
 

@@ -5,6 +5,7 @@
 
 use std::{
     convert::Infallible,
+    io::ErrorKind,
     net::IpAddr,
     pin::pin,
     sync::{
@@ -32,6 +33,7 @@ use tokio::{
     sync::{Notify, watch},
     time::sleep,
 };
+use tokio_rustls::TlsAcceptor;
 
 use super::{
     Shared,
@@ -39,6 +41,7 @@ use super::{
     bytes::Account,
     seats::{Full, Seat},
     stream::Watched,
+    tls::{self, Bytes},
 };
 use crate::{
     connections::pending::Ticket,
@@ -46,7 +49,7 @@ use crate::{
     message::refusal::{Code, Refusal},
 };
 
-/// The first head must be there within this.
+/// The first head must be there within this, and what TLS needs before it.
 const FIRST_HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 /// The next one within this, however long the connection was idle before.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(60);
@@ -61,11 +64,30 @@ const OWN_BOUNDS: [&str; 2] = ["/v1/files", "/v1/updates"];
 /// Serves a connection until it ends.
 pub(super) async fn serve(
     stream: TcpStream,
+    tls: Option<TlsAcceptor>,
     peer: IpAddr,
     shared: Arc<Shared>,
     mut stop: watch::Receiver<bool>,
 ) {
+    let peer = Peer { address: peer, by_tls: tls.is_some() };
     let standing = Arc::new(Standing::new(peer, Arc::clone(&shared)));
+    let stream = Watched::new(stream, Arc::clone(&standing.unread));
+    let mut first = pin!(sleep(FIRST_HEAD_TIMEOUT));
+    let stream: Box<dyn Bytes> = match tls {
+        None => Box::new(stream),
+        // In a box, for a connection without TLS is not to have room for this.
+        Some(tls) => tokio::select! {
+            accepted = Box::pin(tls::accept(tls, stream)) => match accepted {
+                Ok(stream) => stream,
+                // Who looks whether somebody listens here says nothing.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return,
+                Err(error) => return shared.load.note("tls", &format!("{}: {error}", peer.address)),
+            },
+            () = standing.must_go.notified() => return,
+            () = first.as_mut() => return shared.load.note("tls_time_out", &peer.address.to_string()),
+            _ = stop.changed() => return,
+        },
+    };
     let routes = TowerToHyperService::new(shared.routes.clone());
     let service = service_fn(|request: Request<Incoming>| {
         let (standing, routes) = (Arc::clone(&standing), routes.clone());
@@ -73,16 +95,13 @@ pub(super) async fn serve(
     });
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_BUFFER_BYTES);
-    let mut connection = pin!(
-        http.serve_connection(TokioIo::new(Watched::new(stream, Arc::clone(&standing.unread))), service)
-    );
-    let mut first = pin!(sleep(FIRST_HEAD_TIMEOUT));
+    let mut connection = pin!(http.serve_connection(TokioIo::new(stream), service));
     let (mut silent, mut stopping) = (true, false);
     loop {
         tokio::select! {
             ended = connection.as_mut() => {
                 if ended.is_err_and(|error| error.is_timeout()) {
-                    shared.load.note("head_time_out", &peer.to_string());
+                    shared.load.note("head_time_out", &peer.address.to_string());
                 }
                 return;
             }
@@ -90,7 +109,7 @@ pub(super) async fn serve(
             () = first.as_mut(), if silent => {
                 silent = false;
                 if !standing.has_asked() {
-                    return shared.load.note("head_time_out", &peer.to_string());
+                    return shared.load.note("head_time_out", &peer.address.to_string());
                 }
             }
             _ = stop.changed(), if !stopping => {
@@ -103,7 +122,7 @@ pub(super) async fn serve(
 
 /// Whose a connection is at present.
 struct Standing {
-    peer: IpAddr,
+    peer: Peer,
     shared: Arc<Shared>,
     must_go: Arc<Notify>,
     /// Whether the request that came last has more to come, or had when it was answered.
@@ -126,7 +145,7 @@ pub(super) struct Handling {
 }
 
 impl Standing {
-    fn new(peer: IpAddr, shared: Arc<Shared>) -> Self {
+    fn new(peer: Peer, shared: Arc<Shared>) -> Self {
         let standing =
             Self { peer, shared, must_go: Arc::default(), unread: Arc::default(), state: Mutex::default() };
         standing.wait(None);
@@ -137,11 +156,11 @@ impl Standing {
     fn wait(&self, last: Option<&str>) {
         let pending = &self.shared.pending;
         let (ticket, crowded) = match last {
-            Some(caller) => pending.enter_idle(self.peer, &self.must_go, caller),
-            None => pending.enter(self.peer, &self.must_go),
+            Some(caller) => pending.enter_idle(self.peer.address, &self.must_go, caller),
+            None => pending.enter(self.peer.address, &self.must_go),
         };
         if crowded {
-            self.shared.load.note("pending", &self.peer.to_string());
+            self.shared.load.note("pending", &self.peer.address.to_string());
         }
         self.state().ticket = Some(ticket);
     }
@@ -203,7 +222,7 @@ impl Standing {
         let counted = (!streamed).then(|| Arc::clone(&account));
         let rest = Rest::default();
         let mut request = request.map(|body| Body::new(Counted::new(body, counted, rest.clone())));
-        request.extensions_mut().insert(Peer(self.peer));
+        request.extensions_mut().insert(self.peer);
         let Ok(mut response) = routes.call(request).await;
         // Many clients send `{}` to calls without a body. For callers without a token no more is read than must be.
         let short = if handling.seat.is_some() { MAX_BUFFER_BYTES as u64 } else { 0 };
@@ -229,7 +248,7 @@ impl Standing {
         status: StatusCode,
         handling: Handling,
     ) -> Response<Answer<Handling>> {
-        self.shared.load.note(reason, &format!("{}, {who}", self.peer));
+        self.shared.load.note(reason, &format!("{}, {who}", self.peer.address));
         // It was looked up, and may have to go before it has read this.
         self.is_asked(false);
         let (error, hint) = match status {

@@ -7,21 +7,34 @@
 //! - a request with a token counts as its caller's while it is handled and its answer is sent, and a caller may have so many
 //!   ([`seats`]); what waits for long (`?wait=`, streams) is bounded by this;
 //! - bytes of bodies, received and sent, are counted over all connections and for each caller ([`bytes`], [`body`]);
-//! - a head must come in time ([`connection`]), and answers must be read ([`stream`]).
+//! - a head must come in time ([`connection`]), and answers must be read ([`stream`]);
+//! - a connection that speaks TLS ([`tls`]) is one like the others, its handshake a part of what must come in time.
 
 mod body;
 mod bytes;
+mod certificate;
 mod connection;
 mod seats;
 mod stream;
+mod tls;
 
-use std::{sync::Arc, time::Duration};
+use std::{future::pending, io, net::SocketAddr, sync::Arc, time::Duration};
 
 use axum::Router;
-use tokio::{net::TcpListener, sync::watch, task::JoinSet, time::sleep};
+use tokio::{
+    net::{TcpListener, TcpStream},
+    sync::watch,
+    task::JoinSet,
+    time::sleep,
+};
+use tokio_rustls::TlsAcceptor;
 
 pub(super) use self::body::{OverBudget, Unread, read};
 use self::{bytes::Bytes, seats::Seats};
+pub use self::{
+    certificate::{Certificate, CertificateError},
+    tls::{Secured, Tls},
+};
 use super::Endpoint;
 use crate::connections::{load::Load, pending::Pending};
 
@@ -58,9 +71,11 @@ struct Shared {
     load: Load,
 }
 
-/// Serves until `stop` says so or its sender is gone, then lets the requests end that are being handled.
+/// Serves until `stop` says so or its sender is gone, then lets the requests end that are being handled. All bounds are for both
+/// listeners together.
 pub async fn serve(
     listener: TcpListener,
+    secured: Option<Secured>,
     endpoint: Endpoint,
     bounds: Bounds,
     mut stop: watch::Receiver<bool>,
@@ -77,12 +92,12 @@ pub async fn serve(
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = async { shared.pending.room().await; listener.accept().await } => accepted,
+            accepted = async { shared.pending.room().await; accept(&listener, secured.as_ref()).await } => accepted,
             Some(_) = connections.join_next() => continue,
             // The sender going away means the same as its word.
             _ = stop.changed() => break,
         };
-        let (stream, peer) = match accepted {
+        let ((stream, peer), tls) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 load.note("accept", &error.to_string());
@@ -93,14 +108,31 @@ pub async fn serve(
         // Answers are short, and somebody waits for them.
         let _ = stream.set_nodelay(true);
         let open = load.opened();
-        let serving = connection::serve(stream, peer.ip(), Arc::clone(&shared), stop.clone());
+        let serving = connection::serve(stream, tls, peer.ip(), Arc::clone(&shared), stop.clone());
         connections.spawn(async move {
             serving.await;
             drop(open);
         });
     }
-    drop(listener);
+    drop((listener, secured));
     while connections.join_next().await.is_some() {}
+}
+
+/// The next connection, and by what it is secured.
+async fn accept(
+    listener: &TcpListener,
+    secured: Option<&Secured>,
+) -> io::Result<((TcpStream, SocketAddr), Option<TlsAcceptor>)> {
+    let by_tls = async {
+        match secured {
+            Some(secured) => Ok((secured.listener.accept().await?, Some(secured.tls.acceptor()))),
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        accepted = listener.accept() => Ok((accepted?, None)),
+        accepted = by_tls => accepted,
+    }
 }
 
 #[cfg(test)]

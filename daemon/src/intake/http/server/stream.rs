@@ -16,7 +16,7 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncRead, AsyncWrite, ReadBuf},
+    io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf},
     net::TcpStream,
     time::{Sleep, sleep},
 };
@@ -42,6 +42,19 @@ pub(super) struct Watched {
 impl Watched {
     pub(super) fn new(stream: TcpStream, unread: Arc<AtomicBool>) -> Self {
         Self { stream, stalled: None, unread, closing: None }
+    }
+
+    /// The first byte, which is still to be read; nothing, if there is none to come.
+    pub(super) async fn first_byte(&self) -> io::Result<Option<u8>> {
+        let mut first = [0];
+        Ok((self.stream.peek(&mut first).await? == 1).then_some(first[0]))
+    }
+
+    /// Says this to a client whose request nobody reads, and closes.
+    pub(super) async fn dismiss(&mut self, answer: &[u8]) -> io::Result<()> {
+        self.unread.store(true, Ordering::Relaxed);
+        self.write_all(answer).await?;
+        self.shutdown().await
     }
 
     /// Reads what still comes, and throws it away.
