@@ -17,8 +17,6 @@ use crate::{
     printing::{print_note, print_result},
 };
 
-const HTTPS_PORT: u16 = 443;
-
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Print the link and start no browser.
@@ -42,8 +40,8 @@ pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Fail
         Some(hub) => (given(hub)?, vec![]),
         None => {
             let Config { hub, web, .. } = Config::load(&place.config).map_err(Failed::refused)?;
-            match web.listen {
-                Some(listen) => (secured(listen, &hub.hosts), vec![]),
+            match web.page(&hub.hosts) {
+                Some(base) => (Way { base, first: None }, vec![]),
                 None => (configured(hub.listen), hub.hosts),
             }
         }
@@ -79,20 +77,6 @@ fn configured(listen: SocketAddr) -> Way {
         ip if ip.is_loopback() || ip.is_unspecified() => Way { base: localhost, first: over_ssh(port) },
         _ => Way { base: localhost, first: Some(tunnel(port, &listen.ip().to_string())) },
     }
-}
-
-/// Over TLS of the hub's own: by its first name that is good at this port, or on this machine.
-fn secured(listen: SocketAddr, hosts: &[String]) -> Way {
-    let port = listen.port();
-    let at = |name: &str| match port {
-        HTTPS_PORT => format!("https://{name}"),
-        port => format!("https://{name}:{port}"),
-    };
-    let mut names = hosts.iter().filter_map(|host| match host.rsplit_once(':') {
-        None => Some(host.as_str()),
-        Some((name, given)) => (given.parse() == Ok(port)).then_some(name),
-    });
-    Way { base: at(names.next().unwrap_or("localhost")), first: None }
 }
 
 /// From the URL that the command line was given.
@@ -158,15 +142,6 @@ mod tests {
         }
         for listen in ["127.0.0.1:8787", "0.0.0.0:8787", "[::]:8787", "[::1]:8787"] {
             assert_eq!(configured(listen.parse().unwrap()).base, "http://localhost:8787");
-        }
-        for (listen, hosts, base) in [
-            ("0.0.0.0:8443", &["hub.example.org", "hub"][..], "https://hub.example.org:8443"),
-            ("0.0.0.0:8443", &["hub.lan:8787", "hub.lan:8443"], "https://hub.lan:8443"),
-            ("[::]:443", &["hub.example.org"], "https://hub.example.org"),
-            ("127.0.0.1:8443", &[], "https://localhost:8443"),
-        ] {
-            let hosts: Vec<String> = hosts.iter().map(|&host| host.to_owned()).collect();
-            assert_eq!(secured(listen.parse().unwrap(), &hosts).base, base);
         }
         for (hub, base, tunnels) in [
             ("https://hub.example.org/", "https://hub.example.org", false),

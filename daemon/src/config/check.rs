@@ -167,9 +167,10 @@ impl Config {
 
     /// Who is told that something waits.
     fn check_person(&self) -> Result<Option<Notify>, ConfigError> {
-        let page = match self.hub.hosts.first() {
-            Some(host) => format!("https://{host}"),
-            None => format!("http://localhost:{}", self.hub.listen.port()),
+        let page = match (self.web.page(&self.hub.hosts), self.hub.hosts.first()) {
+            (Some(page), _) => page,
+            (None, Some(host)) => format!("https://{host}"),
+            (None, None) => format!("http://localhost:{}", self.hub.listen.port()),
         };
         self.person.read(page).map_err(|(name, problem)| invalid(format!("person.{name}"), problem))
     }

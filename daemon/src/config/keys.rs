@@ -344,7 +344,7 @@ pub const NOTIFY: &[Key] = &[
     example(
         "page",
         "\"https://hub.example.org\"",
-        "The address of the hub's page on the device where you read this. Without this key: the first name of hub.hosts, over TLS, or else \
+        "The address of the hub's page on the device where you read this. Without this key: the first name of hub.hosts, over TLS (at the port of web.listen, if that is set), or else \
          localhost.",
     ),
     example(

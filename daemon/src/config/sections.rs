@@ -199,6 +199,7 @@ pub struct Contexts {
     pub ttl: Span,
 }
 
+const HTTPS_PORT: u16 = 443;
 const DAY: Span = Span(Duration::from_hours(24));
 
 impl Default for Hub {
@@ -325,6 +326,22 @@ impl Agent {
             allow_other_owners: self.allow_other_owners,
         });
         Ok(Sources { folder, hosts: Hosts::parse(&self.attach_urls)? })
+    }
+}
+
+impl Web {
+    /// The page's address over TLS of the hub's own: by the first of its names that is good at this port, or on this machine.
+    pub fn page(&self, hosts: &[String]) -> Option<String> {
+        let port = self.listen?.port();
+        let mut names = hosts.iter().filter_map(|host| match host.rsplit_once(':') {
+            None => Some(host.as_str()),
+            Some((name, given)) => (given.parse() == Ok(port)).then_some(name),
+        });
+        let name = names.next().unwrap_or("localhost");
+        Some(match port {
+            HTTPS_PORT => format!("https://{name}"),
+            port => format!("https://{name}:{port}"),
+        })
     }
 }
 

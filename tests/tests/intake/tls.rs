@@ -14,10 +14,7 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::{
-    hub::{SpawnedHub, free},
-    main_job::CONFIG,
-};
+use gatepost_tests::{hub::SpawnedHub, main_job::CONFIG, peers::free_port};
 use rustls::{
     ClientConfig, ClientConnection, RootCertStore, StreamOwned,
     pki_types::{CertificateDer, ServerName, pem::PemObject as _},
@@ -108,7 +105,7 @@ impl Client {
     /// The whole answer.
     fn call(&self, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Result<String> {
         let mut stream = self.connect()?;
-        ensure!(stream.conn.alpn_protocol() == Some(b"http/1.1"));
+        ensure!(stream.conn.alpn_protocol() == Some(b"http/1.1".as_slice()));
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         for (name, value) in headers {
             head.push_str(&format!("{name}: {value}\r\n"));
@@ -125,7 +122,7 @@ impl Client {
 
 #[test]
 fn the_page_a_login_and_an_agents_message_come_over_tls() -> Result<()> {
-    let (authority, port) = (Authority::new()?, free()?);
+    let (authority, port) = (Authority::new()?, free_port()?);
     authority.sign("localhost", 90)?;
     let hub = SpawnedHub::start(&authority.config(port))?;
     let client = authority.client(port)?;
@@ -163,7 +160,7 @@ fn the_page_a_login_and_an_agents_message_come_over_tls() -> Result<()> {
 
 #[test]
 fn what_speaks_no_tls_or_an_old_one_or_nothing_is_sent_away() -> Result<()> {
-    let (authority, port) = (Authority::new()?, free()?);
+    let (authority, port) = (Authority::new()?, free_port()?);
     authority.sign("localhost", 90)?;
     let _hub = SpawnedHub::start(&authority.config(port))?;
     let said = |bytes: &[u8]| -> Result<(String, Duration)> {
@@ -194,7 +191,7 @@ fn what_speaks_no_tls_or_an_old_one_or_nothing_is_sent_away() -> Result<()> {
 
 #[test]
 fn a_renewed_certificate_is_shown_after_a_reload_and_breaks_nothing_off() -> Result<()> {
-    let (authority, port) = (Authority::new()?, free()?);
+    let (authority, port) = (Authority::new()?, free_port()?);
     authority.sign("localhost", 90)?;
     let hub = SpawnedHub::start(&authority.config(port))?;
     let client = authority.client(port)?;
@@ -236,7 +233,7 @@ fn a_renewed_certificate_is_shown_after_a_reload_and_breaks_nothing_off() -> Res
 
 #[test]
 fn what_is_wrong_with_a_certificate_is_said_at_the_start_and_by_a_check() -> Result<()> {
-    let (authority, port) = (Authority::new()?, free()?);
+    let (authority, port) = (Authority::new()?, free_port()?);
     authority.sign("hub.example.org", 5)?;
     let mut hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), &authority.config(port))?;
     let checked = hub.cli(&["check", "--offline"])?;
