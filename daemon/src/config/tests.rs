@@ -308,3 +308,38 @@ fn what_is_called_a_default_holds_without_being_written() {
         }
     }
 }
+
+#[test]
+fn the_pages_address_over_tls_of_the_hubs_own_has_its_first_name_that_is_good_there() {
+    for (listen, hosts, page) in [
+        ("0.0.0.0:8443", "[\"hub.example.org\", \"hub\"]", "https://hub.example.org:8443"),
+        ("0.0.0.0:8443", "[\"hub.lan:8787\", \"hub.lan:8443\"]", "https://hub.lan:8443"),
+        ("[::]:443", "[\"hub.example.org\"]", "https://hub.example.org"),
+        ("127.0.0.1:8443", "[]", "https://localhost:8443"),
+    ] {
+        let text = format!(
+            "[hub]\nhosts = {hosts}\n[web]\nlisten = \"{listen}\"\ncert = \"c\"\nkey = \"k\"\n\
+             [person]\nnotify = [\"local:ann\"]\n[channels.local.home]\n"
+        );
+        let config = Config::parse(&text, Path::new("gatepost.toml")).unwrap();
+        assert_eq!(config.web.page(&config.hub.hosts).as_deref(), Some(page));
+        assert_eq!(config.checked().notify.as_ref().unwrap().page, page, "what a notification leads to");
+    }
+}
+
+#[test]
+fn tls_of_the_hubs_own_is_whole_and_has_an_address_of_its_own() {
+    let web = |text: &str| Config::parse(text, Path::new("gatepost.toml")).map(drop);
+    let files = "cert = \"c\"\nkey = \"k\"";
+    for (text, says) in [
+        ("[web]\nlisten = \"127.0.0.1:8443\"".to_owned(), "go together"),
+        (format!("[web]\n{files}"), "go together"),
+        ("[web]\nlisten = \"127.0.0.1:8443\"\ncert = \"c\"".to_owned(), "go together"),
+        (format!("[web]\nlisten = \"0.0.0.0:8787\"\n{files}"), "hub.listen is 127.0.0.1:8787 already"),
+        (format!("[web]\nlisten = \"[::]:1883\"\n{files}"), "broker.listen is 127.0.0.1:1883 already"),
+    ] {
+        let error = web(&text).unwrap_err().to_string();
+        assert!(error.contains(says), "{says}: {error}");
+    }
+    web(&format!("[web]\nlisten = \"127.0.0.1:8443\"\n{files}")).unwrap();
+}
