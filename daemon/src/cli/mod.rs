@@ -327,7 +327,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
     let place = Place { config: paths::file(config.clone()), hub };
     match command {
         Command::Demo(arguments) => Ok(demo::run(arguments).await?),
-        Command::Setup(arguments) => setup::run(&place, arguments).await,
+        Command::Setup(arguments) => setup::run(&place, config.is_some(), arguments).await,
         Command::Init(arguments) => init::run(config, &arguments),
         Command::Health(arguments) => health::run(&place, &arguments).await,
         Command::Check(arguments) => check::run(&place.config, &arguments).await,

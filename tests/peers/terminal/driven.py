@@ -11,7 +11,8 @@ Steps come on standard input, one JSON object a line, each is answered by one:
     {"type": TEXT}                    text, at once
     {"resize": [ROWS, COLUMNS]}
     {"look": S}                       waits -> {"seen": what was written since the mark}
-    {"hang_up": true}                 the terminal goes away
+    {"signal": NAME}                  the program gets it, such as SIGTERM; SIGHUP: the terminal goes away
+    {"close": true}                   the terminal is closed under it -> {"status": N} once it has ended
     {"end": true}                     waits for the program's end -> {"status": N, "restored": BOOL}
 
 What does not appear is answered with {"error": TEXT}.
@@ -42,9 +43,10 @@ def step(terminal, mark, wanted):
         case {"look": seconds}:
             terminal.look(seconds)
             return {"seen": terminal.seen[mark:]}
-        case {"hang_up": _}:
-            # As a terminal that is closed does.
-            os.kill(terminal.pid, signal.SIGHUP)
+        case {"signal": name}:
+            os.kill(terminal.pid, signal.Signals[name])
+        case {"close": _}:
+            return {"status": terminal.close()}
         case {"end": _}:
             status, restored = terminal.end()
             return {"status": status, "restored": restored}

@@ -108,6 +108,16 @@ class Terminal:
             os.write(self.fd, bytes)
             self.look(BETWEEN_REPEATS)
 
+    def close(self):
+        """Is gone, as a window that is closed; the program's exit status."""
+        os.close(self.fd)
+        until = time.monotonic() + LONGEST
+        while self.runs():
+            if time.monotonic() > until:
+                raise Never(f"the program outlives its terminal:\n{self.seen[-2500:]}")
+            time.sleep(0.05)
+        return self.status
+
     def end(self):
         """Waits for the program's end: its exit status, and whether the terminal is as it was."""
         until = time.monotonic() + LONGEST

@@ -173,7 +173,24 @@ impl Terminal {
     /// # Errors
     /// The terminal has ended.
     pub fn hang_up(&mut self) -> Result<()> {
-        self.step(&json!({"hang_up": true})).map(drop)
+        self.signal("SIGHUP")
+    }
+
+    /// Sends the program a signal, such as `SIGTERM`.
+    ///
+    /// # Errors
+    /// The terminal has ended.
+    pub fn signal(&mut self, name: &str) -> Result<()> {
+        self.step(&json!({"signal": name})).map(drop)
+    }
+
+    /// Closes the terminal under the program, and waits for its end; its exit status.
+    ///
+    /// # Errors
+    /// It does not end.
+    pub fn close(mut self) -> Result<i64> {
+        let came = self.step(&json!({"close": true}))?;
+        came["status"].as_i64().context("an exit status")
     }
 
     /// Waits for the program's end.

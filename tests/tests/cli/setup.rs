@@ -359,6 +359,9 @@ fn nobody_to_ask_and_answers_that_are_missing_or_wrong_leave_nothing_behind() ->
         ),
         (&["--platform", "local", "--companion", "terminal"], 2, "--passphrase-file or --no-passphrase"),
         (&["--platform", "local", "--agent", "a b"], 2, "--agent: a name has"),
+        // Before anything else is asked for or found wrong.
+        (&["--agent=-n"], 2, "does not begin with `-`"),
+        (&["--agent", "hub"], 2, "the hub's own name"),
     ] {
         let refused = beginning.script(more)?;
         ensure!(refused.status == status && refused.stderr.contains(words), "{more:?}: {refused:?}");
@@ -373,6 +376,114 @@ fn nobody_to_ask_and_answers_that_are_missing_or_wrong_leave_nothing_behind() ->
         ensure!(refused.status == 1 && refused.stderr.contains(words), "{to}: {refused:?}");
     }
     ensure!(beginning.left()?.is_empty(), "{:?}", beginning.left()?);
+    Ok(())
+}
+
+#[test]
+fn what_is_said_of_approval_is_what_the_agents_rules_are() -> Result<()> {
+    for (rules, said, sends) in [
+        ("cross_context = \"hold\"", "a person approves each message first", Some("which you approve")),
+        ("cross_context = \"allow\"", "nobody approves its messages first", Some("nobody has to approve")),
+        (
+            "cross_context = \"allow\"\nhold = [\"telegram:777\"]",
+            "a person approves each message first",
+            Some("which you approve"),
+        ),
+        ("cross_context = \"deny\"", "only to answer in that conversation", None),
+    ] {
+        let beginning = Beginning::new()?;
+        fs::write(beginning.path("gatepost.toml"), format!("[agents.engineer]\n{rules}\n"))?;
+        let (base, token) = (beginning.base(), beginning.token_file(beginning.mock.token())?);
+        let telegram = ["--platform", "telegram", "--token-file", &token, "--set", &base, "--to", "777"];
+        let told = beginning.script(&telegram)?.well()?;
+        ensure!(told.contains(said), "{rules}: {told}");
+        ensure!(told.contains("as your agent") == sends.is_some(), "{rules}: {told}");
+        ensure!(sends.is_none_or(|sends| told.contains(sends)), "{rules}: {told}");
+        let sent = beginning.sent()?;
+        ensure!(
+            sent.len() == 1 && !sent[0].contains("approve"),
+            "the test message promises nothing: {sent:?}"
+        );
+    }
+    Ok(())
+}
+
+#[test]
+fn a_signal_or_a_terminal_that_goes_ends_it_at_a_hidden_question_and_nothing_is_written() -> Result<()> {
+    let beginning = Beginning::new()?;
+    let local = ["setup", "--platform", "local", "--agent", "cook", "--companion", "terminal"];
+    let at = |question: &str| -> Result<Terminal> {
+        let mut terminal = match question {
+            "passphrase: $" => beginning.at_a_terminal(&local)?,
+            _ => beginning.setup(&["--platform", "telegram"])?,
+        };
+        terminal.wait(question)?;
+        terminal.look(0.3)?;
+        Ok(terminal)
+    };
+    for question in ["passphrase: $", "Paste the token.*: $"] {
+        for signal in ["SIGTERM", "SIGHUP", "SIGINT"] {
+            let mut terminal = at(question)?;
+            terminal.signal(signal)?;
+            terminal.wait("stopped; nothing was written")?;
+            let left = terminal.end()?;
+            ensure!(left == Left { status: 1, restored: true }, "{question} {signal}: {left:?}");
+        }
+        let status = at(question)?.close()?;
+        ensure!(status == 1, "{question}: {status}");
+    }
+    let mut terminal = at("passphrase: $")?;
+    terminal.types("\u{3}")?;
+    terminal.wait("stopped; nothing was written")?;
+    ensure!(terminal.end()? == Left { status: 1, restored: true });
+    ensure!(beginning.left()?.is_empty(), "{:?}", beginning.left()?);
+    Ok(())
+}
+
+#[test]
+fn a_companion_that_cannot_be_is_found_out_before_anything_is_written() -> Result<()> {
+    let (other, beginning) = (Beginning::new()?, Beginning::new()?);
+    let local = ["--platform", "local", "--companion", "terminal"];
+    other.script(&[&local[..], &["--no-passphrase"]].concat())?.well()?;
+    let others = other.path("xdg/gatepost/companion");
+    let others = others.to_str().context("UTF-8")?;
+    for (more, words) in [
+        (&["--passphrase-file", "/nowhere/at/all"][..], "/nowhere/at/all"),
+        (&["--no-passphrase", "--dir", others], "is paired with another hub"),
+    ] {
+        let refused = beginning.script(&[&local[..], more].concat())?;
+        ensure!(refused.status != 0 && refused.stderr.contains(words), "{more:?}: {refused:?}");
+    }
+    let config = beginning.path("gatepost.toml");
+    let homeless = ["-c", config.to_str().context("UTF-8")?, "setup", "--no-passphrase"];
+    let refused = gatepost(&[&homeless[..], &local].concat(), b"", &[("HOME", ""), ("XDG_DATA_HOME", "")])?;
+    ensure!(refused.status == 2 && refused.stderr.contains("HOME is not set"), "{refused:?}");
+    ensure!(beginning.left()?.is_empty(), "{:?}", beginning.left()?);
+    // Whoever said yes to a question goes on without it.
+    let arguments = ["setup", "--platform", "local", "--agent", "cook", "--no-passphrase", "--dir", others];
+    let mut terminal = beginning.at_a_terminal(&arguments)?;
+    answer(&mut terminal, "be your companion.*: $", "y")?;
+    answer(&mut terminal, r"(?s)another hub.*Go on without it\? \[Y/n\]: $", "y")?;
+    terminal.wait("gatepost companion pair")?;
+    ensure!(terminal.end()? == Left { status: 0, restored: true });
+    Ok(())
+}
+
+#[test]
+fn a_configuration_here_that_root_does_not_trust_is_no_reason_to_change_the_services() -> Result<()> {
+    let beginning = Beginning::new()?;
+    let file = beginning.path("gatepost.toml");
+    fs::write(&file, "")?;
+    // Only root distrusts files, and only root can make one that is another's.
+    if std::os::unix::fs::chown(&file, Some(4000), None).is_err() {
+        return Ok(());
+    }
+    let mut terminal = beginning.at_a_terminal(&["setup", "--yes"])?;
+    terminal.wait("setup changes no other one unawares.*-c FILE")?;
+    ensure!(terminal.end()? == Left { status: 2, restored: true });
+    // Whoever names it means it.
+    beginning.script(&["--platform", "local", "--yes"])?.well()?;
+    ensure!(beginning.config()?.contains("[agents.engineer]"), "{}", beginning.config()?);
     Ok(())
 }
 
@@ -500,5 +611,6 @@ fn what_people_write_to_an_account_that_receives_stays_the_hubs() -> Result<()> 
         second.contains("telegram has several accounts") && second.contains("--account work"),
         "{second}"
     );
+    ensure!(second.contains("which names no account is refused: engineer\n"), "{second}");
     Ok(())
 }

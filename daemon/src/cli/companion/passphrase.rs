@@ -22,7 +22,7 @@ const VARIABLE: &str = "GATEPOST_COMPANION_PASSPHRASE";
 /// How often a passphrase may be typed wrongly.
 const TRIES: u32 = 3;
 
-#[derive(Debug, clap::Args)]
+#[derive(Debug, Clone, clap::Args)]
 pub(in crate::cli) struct KeysArguments {
     /// Keep the companion's keys in this directory [default: gatepost/companion in $XDG_DATA_HOME or ~/.local/share].
     #[arg(long, value_name = "DIR")]
@@ -39,12 +39,24 @@ pub(in crate::cli) struct KeysArguments {
     no_passphrase: bool,
 }
 
-/// What became of asking a person.
-pub(in crate::cli) enum Opened {
-    /// The keys can be used.
-    Store(Store),
-    /// The person left.
-    Left,
+/// Keys that can be used. Nothing is written yet.
+pub(in crate::cli) enum Unlocked {
+    /// Those that are there, and those that need no passphrase.
+    Kept(Store),
+    /// There are none in this directory: new ones are to be kept there, under this passphrase.
+    New(PathBuf, Secret),
+}
+
+impl Unlocked {
+    /// Where the keys are kept; begins there, if they are new.
+    pub(in crate::cli) fn store(self) -> Result<Store, Failed> {
+        match self {
+            Self::Kept(store) => Ok(store),
+            Self::New(directory, passphrase) => {
+                Store::sealed(directory, passphrase.expose()).map_err(Failed::refused)
+            }
+        }
+    }
 }
 
 impl KeysArguments {
@@ -66,8 +78,13 @@ impl KeysArguments {
         self.no_passphrase || named || std::env::var_os(VARIABLE).is_some()
     }
 
-    /// Opens what lies in `directory`, or begins there.
-    pub(in crate::cli) fn open(&self, directory: &Path) -> Result<Opened, Failed> {
+    /// Opens what lies in `directory`, or begins there; nothing if the person leaves who is asked.
+    pub(in crate::cli) fn open(&self, directory: &Path) -> Result<Option<Store>, Failed> {
+        self.unlock(directory)?.map(Unlocked::store).transpose()
+    }
+
+    /// The same, and writes nothing.
+    pub(in crate::cli) fn unlock(&self, directory: &Path) -> Result<Option<Unlocked>, Failed> {
         let lying = Store::lying(directory).map_err(Failed::refused)?;
         let folder = directory.display();
         if self.no_passphrase {
@@ -76,7 +93,7 @@ impl KeysArguments {
                 return Err(Failed::Usage(why));
             }
             print_note!("the keys in {folder} are not encrypted: whoever can read them can approve messages");
-            return Ok(Opened::Store(Store::folder(directory)));
+            return Ok(Some(Unlocked::Kept(Store::folder(directory))));
         }
         if lying == Lying::Open {
             let why = format!(
@@ -85,11 +102,12 @@ impl KeysArguments {
             return Err(Failed::Usage(why));
         }
         if let Some(given) = self.given()? {
-            let given = given.expose();
             if lying == Lying::Nowhere {
-                check(given).map_err(Failed::Usage)?;
+                check(given.expose()).map_err(Failed::Usage)?;
+                return Ok(Some(Unlocked::New(directory.into(), given)));
             }
-            return Store::sealed(directory, given).map(Opened::Store).map_err(Failed::refused);
+            let store = Store::sealed(directory, given.expose()).map_err(Failed::refused)?;
+            return Ok(Some(Unlocked::Kept(store)));
         }
         match lying {
             Lying::Nowhere => make(directory),
@@ -111,33 +129,33 @@ impl KeysArguments {
 }
 
 /// Asks for a passphrase for new keys, twice.
-fn make(directory: &Path) -> Result<Opened, Failed> {
+fn make(directory: &Path) -> Result<Option<Unlocked>, Failed> {
     print_note!(
         "New keys in {}. They are kept under a passphrase of at least {MIN_PASSPHRASE} characters.",
         directory.display()
     );
     loop {
-        let Some(first) = typed("passphrase")? else { return Ok(Opened::Left) };
+        let Some(first) = typed("passphrase")? else { return Ok(None) };
         if let Err(why) = check(&first) {
             print_note!("{why}");
             continue;
         }
-        let Some(second) = typed("the same again")? else { return Ok(Opened::Left) };
+        let Some(second) = typed("the same again")? else { return Ok(None) };
         if first == second {
-            return Store::sealed(directory, &first).map(Opened::Store).map_err(Failed::refused);
+            return Ok(Some(Unlocked::New(directory.into(), Secret::from(first.as_str()))));
         }
         print_note!("these are two different passphrases");
     }
 }
 
 /// Asks for the passphrase of the keys that there are.
-fn ask(directory: &Path) -> Result<Opened, Failed> {
+fn ask(directory: &Path) -> Result<Option<Unlocked>, Failed> {
     let mut left = TRIES;
     loop {
-        let Some(typed) = typed("passphrase of the companion's keys")? else { return Ok(Opened::Left) };
+        let Some(typed) = typed("passphrase of the companion's keys")? else { return Ok(None) };
         left -= 1;
         match Store::sealed(directory, &typed) {
-            Ok(store) => return Ok(Opened::Store(store)),
+            Ok(store) => return Ok(Some(Unlocked::Kept(store))),
             Err(StoreError::Passphrase(_)) if left > 0 => print_note!("the passphrase is wrong"),
             Err(error) => return Err(Failed::refused(error)),
         }

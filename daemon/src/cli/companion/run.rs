@@ -16,7 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::{
     announce::{Teller, Word},
-    passphrase::{KeysArguments, Opened},
+    passphrase::KeysArguments,
 };
 use crate::{
     cli::Failed,
@@ -64,7 +64,7 @@ pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Faile
     };
     let directory = arguments.keys.directory()?;
     let _lock = Store::lock(&directory).map_err(Failed::refused)?;
-    let Opened::Store(mut store) = arguments.keys.open(&directory)? else { return Ok(()) };
+    let Some(mut store) = arguments.keys.open(&directory)? else { return Ok(()) };
     if arguments.forget {
         forget(&mut store)?;
     }

@@ -5,32 +5,21 @@
 
 use std::path::{Path, PathBuf};
 
-use gatepost_companion::{Keys, Storage as _};
-use gatepost_desktop::Store as CompanionStore;
-use gatepost_link::seal::SealSecret;
 use reqwest::Method;
 use serde_json::Value;
 
 use super::{
+    companion::Keys,
     plan::Plan,
     writing::{self, is_services},
 };
 use crate::{
     agents::Role,
-    approval::device,
-    cli::{
-        Failed,
-        agent::Tokens,
-        companion::passphrase::{KeysArguments, Opened},
-    },
+    cli::{Failed, agent::Tokens},
     client::{Client, Place, Request},
     config::Config,
-    hub,
-    store::{DirectoryLock, Store, owner},
+    store::{DirectoryLock, owner},
 };
-
-/// What the hub calls a terminal here.
-const NAME: &str = "terminal";
 
 /// What became of it all.
 pub(super) struct Done {
@@ -50,7 +39,8 @@ pub(super) enum Running {
     MustRestart,
 }
 
-pub(super) async fn apply(place: &Place, plan: Plan, keys: &KeysArguments) -> Result<Done, Failed> {
+/// `keys` are those of a terminal that is made a companion.
+pub(super) async fn apply(place: &Place, plan: Plan, keys: Option<Keys>) -> Result<Done, Failed> {
     let path = plan.standing.path.clone();
     let config = &plan.standing.config;
     let runs = DirectoryLock::is_held(&config.hub.data_dir);
@@ -108,9 +98,9 @@ pub(super) async fn apply(place: &Place, plan: Plan, keys: &KeysArguments) -> Re
             )));
         }
     };
-    let companion = match plan.companion {
-        true => Some(introduce(config, keys).await.map_err(|error| error.to_string())),
-        false => None,
+    let companion = match keys {
+        Some(keys) => Some(keys.introduce(config).await.map_err(|error| error.to_string())),
+        None => None,
     };
     Ok(Done { plan, token, companion, running })
 }
@@ -150,46 +140,4 @@ async fn token(place: &Place, config: &Config, agent: &str) -> Result<Option<Str
         runtime.map_err(Failed::refused)?.block_on(make)
     });
     made.map_err(Failed::refused)?
-}
-
-/// Makes a terminal of this user a companion of the hub, which does not run.
-async fn introduce(config: &Config, arguments: &KeysArguments) -> Result<(), Failed> {
-    let directory = arguments.directory()?;
-    let _lock = CompanionStore::lock(&directory).map_err(Failed::refused)?;
-    let Opened::Store(mut kept) = arguments.open(&directory)? else {
-        return Err(Failed::Refused("no passphrase was given".into()));
-    };
-    let store = Store::open(&config.hub.data_dir).map_err(Failed::refused)?;
-    let paired = introduced(&store, &mut kept, &directory).await;
-    store.close();
-    paired
-}
-
-async fn introduced(store: &Store, kept: &mut CompanionStore, directory: &Path) -> Result<(), Failed> {
-    if let Some(bond) = kept.load_bond().map_err(Failed::refused)? {
-        return match hub::public_key(store.directory()) {
-            Ok(key) if key == bond.hub => Ok(()),
-            _ => Err(Failed::Refused(format!(
-                "the companion whose keys are in {} is paired with another hub: give it other keys with --dir, or forget that hub \
-                 with: gatepost companion run --forget",
-                directory.display()
-            ))),
-        };
-    }
-    let keys = match kept.load_keys().map_err(Failed::refused)? {
-        Some(keys) => keys,
-        None => {
-            let keys = Keys { sign: crate::random::bytes(), seal: SealSecret(crate::random::bytes()) };
-            kept.store_keys(&keys).map_err(Failed::refused)?;
-            keys
-        }
-    };
-    let (device, bond) = hub::introduce(store, &keys, NAME).await.map_err(Failed::refused)?;
-    kept.store_bond(&bond).map_err(Failed::refused)?;
-    let registered = device::register(store, device).await;
-    if registered.is_err() {
-        // A bond with a hub that does not know it would only be in the way.
-        kept.wipe_bond().map_err(Failed::refused)?;
-    }
-    registered.map_err(Failed::refused)
 }

@@ -82,7 +82,7 @@ fn prompt(question: &str) {
 }
 
 /// Waits for a person without keeping the signals waiting.
-async fn off_the_runtime<T: Send + 'static>(
+pub(super) async fn off_the_runtime<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, Failed> + Send + 'static,
 ) -> Result<T, Failed> {
     tokio::task::spawn_blocking(work).await.map_err(Failed::refused)?

@@ -8,12 +8,14 @@
 //! - `platform`: what can be set up, and the account that is;
 //! - `chat`: finds the chat; `test_message`: writes in it;
 //! - `plan`: what is to be written, as a text that a hub would read; `edit`: how it gets into the text that is there;
+//! - `companion`: the keys of a terminal that is to be one;
 //! - `writing`: the files; `apply`: everything that changes;
 //! - `next`: what the person does then.
 
 mod apply;
 mod asking;
 mod chat;
+mod companion;
 mod edit;
 mod next;
 mod plan;
@@ -22,17 +24,19 @@ mod questions;
 mod test_message;
 mod writing;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use gatepost_desktop::prompt;
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::{
     asking::{Asking, stopped},
+    companion::Keys,
     plan::{Plan, Standing},
     platform::{Candidate, Platform},
 };
 use super::{Failed, companion::passphrase::KeysArguments};
-use crate::{client::Place, printing::print_note, settings::is_name, store::DirectoryLock};
+use crate::{client::Place, config::paths, printing::print_note, settings::is_name, store::DirectoryLock};
 
 /// How the account is called if nobody says.
 const ACCOUNT: &str = "home";
@@ -86,29 +90,59 @@ enum Companion {
     None,
 }
 
-pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Failed> {
+/// `is_named` says whether somebody named the configuration.
+pub(super) async fn run(place: &Place, is_named: bool, arguments: Arguments) -> Result<(), Failed> {
+    refuse_another(place, is_named)?;
     let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
         .map(|kind| signal(kind).map_err(Failed::refused));
     let [Ok(interrupt), Ok(terminate), Ok(hang_up)] = &mut signals else {
         return Err(Failed::Refused("the system lets nobody wait for signals".into()));
     };
     let asking = Asking::new(arguments.yes);
-    let (plan, candidate) = tokio::select! {
+    let planned = tokio::select! {
         biased;
-        _ = interrupt.recv() => return Err(stopped()),
-        _ = terminate.recv() => return Err(stopped()),
-        _ = hang_up.recv() => return Err(stopped()),
-        planned = plan(place, &arguments, asking) => planned?,
+        _ = interrupt.recv() => None,
+        _ = terminate.recv() => None,
+        _ = hang_up.recv() => None,
+        planned = plan(place, &arguments, asking) => Some(planned?),
+    };
+    let Some((plan, candidate, keys)) = planned else {
+        prompt::abandon();
+        return Err(stopped());
     };
     // The account that was tried goes before the first file is written.
     drop(candidate);
     // From here on there is no waiting for anybody but this machine, and no stopping half-way.
-    let done = apply::apply(place, plan, &arguments.keys).await?;
+    let done = apply::apply(place, plan, keys).await?;
     next::tell(&done, arguments.json)
 }
 
+/// A configuration in this folder that is not looked at, such as another user's before root, is no reason to change the service's.
+fn refuse_another(place: &Place, is_named: bool) -> Result<(), Failed> {
+    let here = Path::new(paths::DEFAULT_FILE);
+    let is_missing =
+        || here.symlink_metadata().is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    match is_named || place.config == here || is_missing() {
+        true => Ok(()),
+        false => Err(Failed::Usage(format!(
+            "there is a {} in this folder, and setup changes no other one unawares: name the one that is meant with -c FILE",
+            here.display()
+        ))),
+    }
+}
+
 /// Everything that is asked and tried.
-async fn plan(place: &Place, arguments: &Arguments, asking: Asking) -> Result<(Plan, Candidate), Failed> {
+async fn plan(
+    place: &Place,
+    arguments: &Arguments,
+    asking: Asking,
+) -> Result<(Plan, Candidate, Option<Keys>), Failed> {
+    if !is_name(&arguments.account) {
+        return Err(Failed::Usage("--account: a name has letters, digits, `-` and `_`, at most 40".into()));
+    }
+    if let Some(why) = arguments.agent.as_deref().and_then(questions::is_no_agent) {
+        return Err(Failed::Usage(format!("--agent: {why}")));
+    }
     let standing = Standing::read(&place.config)?;
     let runs = DirectoryLock::is_held(&standing.config.hub.data_dir);
     refuse_missing(arguments, asking, &standing)?;
@@ -125,17 +159,15 @@ async fn plan(place: &Place, arguments: &Arguments, asking: Asking) -> Result<(P
         Some(name) => Platform::named(name)?,
         None => questions::platform(asking).await?,
     };
-    if !is_name(&arguments.account) {
-        return Err(Failed::Usage("--account: a name has letters, digits, `-` and `_`, at most 40".into()));
-    }
     let mut plan = Plan::new(standing, platform, &arguments.account);
     let (candidate, me) = questions::account(&mut plan, arguments, asking).await?;
     plan.address = questions::chat(&candidate, &me, arguments, asking, runs).await?;
     plan.me = me;
     plan.agent = questions::agent(&plan.standing, arguments, asking).await?;
-    plan.companion = questions::companion(&plan, arguments, asking, runs).await?;
+    let keys = questions::companion(&plan, arguments, asking, runs).await?;
+    plan.companion = keys.is_some();
     plan.compose()?;
-    Ok((plan, candidate))
+    Ok((plan, candidate, keys))
 }
 
 /// Without somebody to ask, what has no default must be given.

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{
     apply::{Done, Running},
+    plan::Approval,
     writing::is_services,
 };
 use crate::{
@@ -77,7 +78,8 @@ fn commands(done: &Done) -> Vec<(String, &'static str)> {
     } else if done.companion.is_none() && done.plan.standing.is_new() {
         commands.push((gatepost("companion pair"), "pairs a companion, which asks you"));
     }
-    if let Some(token) = &done.token {
+    let approval = done.plan.approval();
+    if let (Some(token), Approval::Needed | Approval::Spared) = (&done.token, approval) {
         let target = word_of_shell(&done.plan.target());
         let file = word_of_shell(&token.to_string_lossy());
         let account = match done.plan.has_siblings() {
@@ -100,7 +102,11 @@ fn commands(done: &Done) -> Vec<(String, &'static str)> {
                 )
             }
         };
-        commands.push((command, "in another terminal: a message as your agent, which you approve"));
+        let what = match approval {
+            Approval::Needed => "in another terminal: a message as your agent, which you approve",
+            _ => "in another terminal: a message as your agent, which nobody has to approve",
+        };
+        commands.push((command, what));
     }
     commands.push((gatepost("queue list"), "what waits, and what became of the rest"));
     if done.plan.platform.name == "local" {
@@ -113,8 +119,17 @@ fn for_people(done: &Done, client: Option<&McpClient>) -> String {
     let plan = &done.plan;
     let (agent, target, file) = (&plan.agent, plan.target(), plan.standing.path.display());
     let mut text = format!(
-        "\n{agent} may write to {} now; a person approves each message first. It is in {file}.\n",
-        visible_line(&target)
+        "\n{agent} may write to {} now; {}. It is in {file}.\n",
+        visible_line(&target),
+        match plan.approval() {
+            Approval::Needed => "a person approves each message first".to_owned(),
+            Approval::Spared => format!(
+                "nobody approves its messages first, for [agents.{agent}] has cross_context = \"allow\""
+            ),
+            Approval::Futile => format!(
+                "only to answer in that conversation, for [agents.{agent}] has cross_context = \"deny\""
+            ),
+        }
     );
     if let Some(place) = &plan.place {
         text.push_str(&format!(
@@ -130,6 +145,13 @@ fn for_people(done: &Done, client: Option<&McpClient>) -> String {
             "{platform} has several accounts: a message names the one that is meant (accountId), or an agent is bound to it in its \
              section: accounts = {{ {platform} = \"{account}\" }}\n"
         ));
+        let unbound = plan.unbound();
+        if !unbound.is_empty() {
+            text.push_str(&format!(
+                "Bound to none there, so that a message of theirs which names no account is refused: {}\n",
+                unbound.join(", ")
+            ));
+        }
     }
     match &done.token {
         Some(token) => text.push_str(&format!(

@@ -13,6 +13,7 @@ use super::{
 use crate::{
     cli::Failed,
     config::{Config, template},
+    policy::{CrossContext, Pattern},
     settings::secret::Secret,
     store::owner,
 };
@@ -104,6 +105,17 @@ pub(super) fn line(key: &str, value: &str) -> String {
     }
 }
 
+/// What becomes of a message that the agent writes there of its own accord.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Approval {
+    /// A person approves it first.
+    Needed,
+    /// It goes.
+    Spared,
+    /// It is refused: the agent may only answer.
+    Futile,
+}
+
 /// All of it.
 pub(super) struct Plan {
     pub(super) standing: Standing,
@@ -152,6 +164,34 @@ impl Plan {
         accounts.is_some_and(|accounts| accounts.keys().any(|name| *name != self.account))
     }
 
+    /// What the rules of the agent, as they are going to be, make of its messages there.
+    pub(super) fn approval(&self) -> Approval {
+        let Some(agent) = self.standing.config.agents.get(&self.agent) else { return Approval::Needed };
+        // As policy has it: what is under `hold` is held, whatever crossing does.
+        match agent.cross_context {
+            CrossContext::Hold => Approval::Needed,
+            _ if self.is_in(&agent.hold) => Approval::Needed,
+            CrossContext::Allow => Approval::Spared,
+            CrossContext::Deny => Approval::Futile,
+        }
+    }
+
+    /// Whether the chat is among the entries of a list.
+    fn is_in(&self, entries: &[String]) -> bool {
+        let (target, everywhere) = (self.target(), format!("{}:*", self.platform.name));
+        entries.iter().any(|entry| *entry == target || *entry == everywhere || entry == "*")
+    }
+
+    /// Agents that may write on the platform and are bound to none of its accounts.
+    pub(super) fn unbound(&self) -> Vec<&str> {
+        let platform = self.platform.name;
+        let writes = |entry: &String| Pattern::parse(entry).is_ok_and(|entry| entry.is_on(platform));
+        let agents = self.standing.config.agents.iter().filter(|(_, agent)| {
+            !agent.accounts.contains_key(platform) && agent.allow.iter().chain(&agent.hold).any(writes)
+        });
+        agents.map(|(name, _)| name.as_str()).collect()
+    }
+
     /// Makes the text, and checks it.
     ///
     /// # Errors
@@ -193,9 +233,7 @@ impl Plan {
                 text = edit::with_section(&text, &format!("agents.{}", self.agent), &lines);
             }
             Some(agent) => {
-                let everywhere = format!("{}:*", self.platform.name);
-                let entries = || agent.allow.iter().chain(&agent.hold);
-                if !entries().any(|entry| *entry == target || *entry == everywhere || entry == "*") {
+                if !self.is_in(&agent.allow) && !self.is_in(&agent.hold) {
                     text = edit::with_entry(&text, &["agents", &self.agent], "allow", &target)
                         .map_err(Failed::refused)?;
                 }
@@ -286,6 +324,35 @@ mod tests {
         bound.agent = "cook".into();
         bound.compose().unwrap();
         assert_eq!(bound.standing.config.agents["cook"].accounts["telegram"], "work");
+    }
+
+    #[test]
+    fn whether_a_person_approves_is_what_the_agents_rules_say() {
+        for (rules, approval) in [
+            ("", Approval::Needed),
+            ("cross_context = \"hold\"", Approval::Needed),
+            ("cross_context = \"allow\"", Approval::Spared),
+            ("cross_context = \"allow\"\nhold = [\"telegram:778\"]", Approval::Spared),
+            ("cross_context = \"allow\"\nhold = [\"telegram:777\"]", Approval::Needed),
+            ("cross_context = \"allow\"\nhold = [\"telegram:*\"]", Approval::Needed),
+            ("cross_context = \"deny\"\nhold = [\"*\"]", Approval::Needed),
+            ("cross_context = \"deny\"", Approval::Futile),
+        ] {
+            let before = format!("[agents.engineer]\n{rules}\n");
+            let (_folder, mut plan) = plan(Some(&before), "telegram", "home");
+            plan.compose().unwrap();
+            assert_eq!(plan.approval(), approval, "{rules}");
+        }
+    }
+
+    #[test]
+    fn agents_that_a_second_account_leaves_between_two_are_known() {
+        let before = "[agents.a]\nallow = [\"telegram:1\"]\n[agents.b]\nhold = [\"*\"]\n[agents.c]\nallow = [\"local:*\"]\n\
+                      [agents.d]\nallow = [\"telegram:1\"]\naccounts = { telegram = \"home\" }\n\
+                      [channels.telegram.home]\ntoken = \"file:t\"\n";
+        let (_folder, mut plan) = plan(Some(before), "telegram", "work");
+        plan.compose().unwrap();
+        assert_eq!(plan.unbound(), ["a", "b"]);
     }
 
     #[test]

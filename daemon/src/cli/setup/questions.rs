@@ -4,14 +4,16 @@ use std::time::Duration;
 
 use super::{
     ACCOUNT, Arguments, Companion,
-    asking::{Asking, stopped},
+    asking::{Asking, off_the_runtime, stopped},
     chat as chats,
+    companion::Keys,
     plan::{self, Plan, Standing},
     platform::{Candidate, PLATFORMS, Platform},
     test_message,
 };
 use crate::{
     cli::Failed,
+    message::target::HUB,
     printing::{print_note, visible, visible_line},
     settings::{
         is_name,
@@ -210,6 +212,15 @@ pub(super) async fn chat(
     }
 }
 
+/// Why a name is none for an agent. Commands would take one that begins with `-` for an option.
+pub(super) fn is_no_agent(name: &str) -> Option<&'static str> {
+    match name {
+        HUB => Some("`hub` is the hub's own name: take another one"),
+        name if is_name(name) && !name.starts_with('-') => None,
+        _ => Some("a name has letters, digits, `-` and `_`, at most 40, and does not begin with `-`"),
+    }
+}
+
 /// The agent that may write there.
 pub(super) async fn agent(
     standing: &Standing,
@@ -217,17 +228,12 @@ pub(super) async fn agent(
     asking: Asking,
 ) -> Result<String, Failed> {
     let usual = standing.usual_agent();
-    let wrong =
-        |name: &str| (!is_name(name)).then_some("a name has letters, digits, `-` and `_`, at most 40");
     match &arguments.agent {
-        Some(name) => match wrong(name) {
-            Some(why) => Err(Failed::Usage(format!("--agent: {why}"))),
-            None => Ok(name.clone()),
-        },
+        Some(name) => Ok(name.clone()),
         None if !asking.is_possible() => Ok(usual),
         None => loop {
             let name = asking.line("What is your agent called?", &usual).await?;
-            match wrong(&name) {
+            match is_no_agent(&name) {
                 Some(why) => print_note!("{why}"),
                 None => break Ok(name),
             }
@@ -235,29 +241,48 @@ pub(super) async fn agent(
     }
 }
 
-/// Whether a terminal is made a companion.
+/// The keys of the terminal that is made a companion, if one is.
 pub(super) async fn companion(
     plan: &Plan,
     arguments: &Arguments,
     asking: Asking,
     runs: bool,
-) -> Result<bool, Failed> {
+) -> Result<Option<Keys>, Failed> {
     let hindrance = plan.standing.cannot_introduce(runs);
-    match (arguments.companion, hindrance) {
-        (Some(Companion::None), _) => Ok(false),
-        (Some(Companion::Terminal), Some(why)) => Err(Failed::Usage(format!("--companion terminal: {why}"))),
-        (Some(Companion::Terminal), None) if !asking.is_possible() && !arguments.keys.are_given() => {
-            Err(Failed::Usage(
-                "nobody can be asked for the passphrase of the companion's keys: give --passphrase-file or --no-passphrase too".into(),
-            ))
+    let is_wanted = match (arguments.companion, hindrance) {
+        (Some(Companion::None), _) => false,
+        (Some(Companion::Terminal), Some(why)) => {
+            return Err(Failed::Usage(format!("--companion terminal: {why}")));
         }
-        (Some(Companion::Terminal), None) => Ok(true),
+        (Some(Companion::Terminal), None) if !asking.is_possible() && !arguments.keys.are_given() => {
+            return Err(Failed::Usage(
+                "nobody can be asked for the passphrase of the companion's keys: give --passphrase-file or --no-passphrase too".into(),
+            ));
+        }
+        (Some(Companion::Terminal), None) => true,
         (None, None) if asking.is_possible() => {
             print_note!(
                 "\nWho approves what leaves? A companion: a device with two buttons, or a terminal of yours. A terminal's key lies on this\ncomputer, and whoever has it can approve."
             );
-            asking.yes("Shall a terminal here be your companion?").await
+            asking.yes("Shall a terminal here be your companion?").await?
         }
-        (None, _) => Ok(false),
+        (None, _) => false,
+    };
+    if !is_wanted {
+        return Ok(None);
+    }
+    let (keys, data_dir) = (arguments.keys.clone(), plan.standing.config.hub.data_dir.clone());
+    match off_the_runtime(move || Keys::open(&keys, &data_dir)).await {
+        Ok(Some(keys)) => Ok(Some(keys)),
+        Ok(None) => Err(stopped()),
+        // Whoever only said yes to a question has answered all the others, too.
+        Err(error) if arguments.companion.is_none() => {
+            print_note!("{}", visible(&error.to_string()));
+            match asking.yes("Go on without it?").await? {
+                true => Ok(None),
+                false => Err(stopped()),
+            }
+        }
+        Err(error) => Err(error),
     }
 }

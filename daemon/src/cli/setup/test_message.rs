@@ -23,7 +23,7 @@ const AGENT: &str = "setup";
 /// How long the platform may take.
 const WAIT: Duration = Duration::from_secs(30);
 /// What it says.
-const TEXT: &str = "This is Gatepost, with a test message. An agent can write here from now on, once you have approved what it writes.";
+const TEXT: &str = "This is a test message from Gatepost, which can write here.";
 
 /// Sends it, and waits for its end.
 ///
