@@ -16,8 +16,9 @@ const WAITING: &str = "SELECT request, card_at, approvals.deadline, agent, chann
 /// Whether one of the last notifications has arrived, or may.
 const REACHES: &str = "SELECT 1 FROM messages WHERE agent = ?1 AND channel <> ?1 AND accepted_at >= ?2
     AND state NOT IN ('failed', 'expired', 'denied', 'cancelled')";
-const UNSENT: &str = "SELECT seq FROM messages
-    WHERE state IN ('accepted', 'held', 'ready', 'sending') AND agent = ?1 AND channel <> ?1";
+/// By what the hub has written, which is little, and not by what is under way.
+const UNSENT: &str = "SELECT seq FROM messages INDEXED BY messages_agent
+    WHERE agent = ?1 AND channel <> ?1 AND state IN ('accepted', 'held', 'ready')";
 /// What is over, unless the next notification must still keep its distance from it.
 const OVER: &str = "DELETE FROM notified WHERE at < ? AND NOT EXISTS (
     SELECT 1 FROM approvals WHERE approvals.request = notified.request AND decided_at IS NULL)";
