@@ -42,7 +42,7 @@ fn init_writes_a_configuration_that_runs_and_never_overwrites_one() -> Result<()
         // Others may have the usual ports on this machine.
         let (http, broker) = (free_port()?, free_port()?);
         let at_home = written
-            .replace("#: listen = ", "listen = ")
+            .replace("#: listen = \"127.", "listen = \"127.")
             .replace("listen = \"127.0.0.1:8787\"", &format!("listen = \"127.0.0.1:{http}\""))
             .replace("listen = \"127.0.0.1:1883\"", &format!("listen = \"127.0.0.1:{broker}\""));
         fs::write(&file, at_home)?;
