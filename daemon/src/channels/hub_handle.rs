@@ -32,20 +32,26 @@ pub struct Unavailable;
 pub trait HubHandle: Send + Sync {
     /// The composed request of the newest of the account's messages with this action that was sent; none where there is
     /// none, or its retention is over.
-    async fn newest(&self, action: Action) -> Option<Value>;
+    async fn newest(&self, _action: Action) -> Option<Value> {
+        None
+    }
 
     /// The composed request of one of the account's parts; none where it is another's, or gone.
     ///
     /// # Errors
     /// Nobody can say now.
-    async fn request(&self, key: &PartKey) -> Result<Option<Value>, Unavailable>;
+    async fn request(&self, _key: &PartKey) -> Result<Option<Value>, Unavailable> {
+        Ok(None)
+    }
 
     /// Writes down what somebody entered into a form of one of the account's parts, once for each `id` of the platform's, and
     /// tells the message's agent. When this returns, it is on disk.
     ///
     /// # Errors
     /// It is not written down.
-    async fn entered(&self, key: &PartKey, id: &str, entry: Entry) -> Result<Taken, Unavailable>;
+    async fn entered(&self, _key: &PartKey, _id: &str, _entry: Entry) -> Result<Taken, Unavailable> {
+        Err(Unavailable)
+    }
 
     /// Writes down what the platform told, and where the account goes on after it, in one transaction. When this returns, it is on
     /// disk, and may be acknowledged. What came before is found and not written twice.

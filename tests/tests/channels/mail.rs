@@ -4,17 +4,10 @@
 
 use std::sync::Mutex;
 
-use gatepost::{
-    channels::{
-        PartKey,
-        envelope::Envelope,
-        hub_handle::{HubHandle, Unavailable},
-        received::{AuthorKind, Batch, Event},
-    },
-    message::{
-        action::Action,
-        form::{Entry, Taken},
-    },
+use gatepost::channels::{
+    envelope::Envelope,
+    hub_handle::{HubHandle, Unavailable},
+    received::{AuthorKind, Batch, Event},
 };
 
 use anyhow::{Context as _, Result, ensure};
@@ -245,18 +238,6 @@ struct Hub {
 
 #[async_trait]
 impl HubHandle for Hub {
-    async fn newest(&self, _: Action) -> Option<Value> {
-        None
-    }
-
-    async fn request(&self, _: &PartKey) -> Result<Option<Value>, Unavailable> {
-        Ok(None)
-    }
-
-    async fn entered(&self, _: &PartKey, _: &str, _: Entry) -> Result<Taken, Unavailable> {
-        Err(Unavailable)
-    }
-
     async fn receive(&self, batch: Batch) -> Result<(), Unavailable> {
         *self.position.lock().map_err(|_| Unavailable)? =
             batch.positions.first().map(|position| position.value.clone());

@@ -11,16 +11,9 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
-use gatepost::{
-    channels::{
-        PartKey,
-        hub_handle::{HubHandle, Unavailable},
-        received::{AuthorKind, Batch, Event, Received},
-    },
-    message::{
-        action::Action,
-        form::{Entry, Taken},
-    },
+use gatepost::channels::{
+    hub_handle::{HubHandle, Unavailable},
+    received::{AuthorKind, Batch, Event, Received},
 };
 use gatepost_tests::{
     adapter::opened,
@@ -75,18 +68,6 @@ impl Hub {
 
 #[async_trait]
 impl HubHandle for Hub {
-    async fn newest(&self, _: Action) -> Option<Value> {
-        None
-    }
-
-    async fn request(&self, _: &PartKey) -> Result<Option<Value>, Unavailable> {
-        Ok(None)
-    }
-
-    async fn entered(&self, _: &PartKey, _: &str, _: Entry) -> Result<Taken, Unavailable> {
-        Err(Unavailable)
-    }
-
     async fn receive(&self, batch: Batch) -> Result<(), Unavailable> {
         let mut state = self.state();
         let fits: Result<Vec<Received>, _> = batch.received.into_iter().map(Received::bounded).collect();

@@ -7,21 +7,15 @@ use std::{
 
 use async_trait::async_trait;
 use gatepost_link::Digest;
-use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::{io::AsyncReadExt as _, sync::Notify};
 
 use crate::{
     channels::{
-        PartKey,
         hub_handle::{FileStream, HubHandle, NotKept, Unavailable},
         received::{Batch, Dropped, Received},
     },
-    message::{
-        action::Action,
-        attachment::Attachment,
-        form::{Entry, Taken},
-    },
+    message::attachment::Attachment,
 };
 
 /// The hub.
@@ -88,18 +82,6 @@ impl HubMock {
 
 #[async_trait]
 impl HubHandle for HubMock {
-    async fn newest(&self, _: Action) -> Option<Value> {
-        None
-    }
-
-    async fn request(&self, _: &PartKey) -> Result<Option<Value>, Unavailable> {
-        Ok(None)
-    }
-
-    async fn entered(&self, _: &PartKey, _: &str, _: Entry) -> Result<Taken, Unavailable> {
-        Err(Unavailable)
-    }
-
     async fn receive(&self, batch: Batch) -> Result<(), Unavailable> {
         let mut state = self.state();
         if state.failing > 0 {

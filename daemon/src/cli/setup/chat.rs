@@ -6,7 +6,6 @@
 use std::{collections::BTreeSet, pin::pin, time::Duration};
 
 use async_trait::async_trait;
-use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot},
     time::{Instant, interval_at, sleep_until},
@@ -15,15 +14,11 @@ use tokio::{
 use super::{asking::Asking, platform::Candidate};
 use crate::{
     channels::{
-        self, PartKey,
+        self,
         hub_handle::{HubHandle, Unavailable},
         received::{AuthorKind, Batch, Event, Received},
     },
     cli::Failed,
-    message::{
-        action::Action,
-        form::{Entry, Taken},
-    },
     printing::{print_note, visible_line},
 };
 
@@ -140,18 +135,6 @@ struct Ear(mpsc::Sender<Heard>);
 
 #[async_trait]
 impl HubHandle for Ear {
-    async fn newest(&self, _: Action) -> Option<Value> {
-        None
-    }
-
-    async fn request(&self, _: &PartKey) -> Result<Option<Value>, Unavailable> {
-        Ok(None)
-    }
-
-    async fn entered(&self, _: &PartKey, _: &str, _: Entry) -> Result<Taken, Unavailable> {
-        Err(Unavailable)
-    }
-
     async fn position(&self, _: &str) -> Result<Option<String>, Unavailable> {
         Ok(None)
     }

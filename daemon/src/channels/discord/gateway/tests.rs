@@ -21,10 +21,7 @@ use crate::{
         kit::http::base::Base,
         testing::{http::http, sample::key},
     },
-    message::{
-        action::Action,
-        form::{Entry, Taken},
-    },
+    message::form::{Entry, Taken},
     settings::secret::Secret,
 };
 use serde_json::{Value, json};
@@ -64,10 +61,6 @@ struct HubMock {
 
 #[async_trait::async_trait]
 impl HubHandle for HubMock {
-    async fn newest(&self, _action: Action) -> Option<Value> {
-        None
-    }
-
     async fn request(&self, asked: &PartKey) -> Result<Option<Value>, Unavailable> {
         Ok(self.request.clone().filter(|_| *asked == key()))
     }

@@ -19,10 +19,7 @@ use ring::{
 use super::*;
 use crate::{
     channels::hub_handle::Unavailable,
-    message::{
-        action::Action,
-        form::{Entry, Taken},
-    },
+    message::form::{Entry, Taken},
 };
 
 mod token_verification;
@@ -94,10 +91,6 @@ struct Known {
 
 #[async_trait]
 impl HubHandle for Known {
-    async fn newest(&self, _: Action) -> Option<Value> {
-        None
-    }
-
     async fn request(&self, key: &PartKey) -> Result<Option<Value>, Unavailable> {
         Ok(self.request.as_ref().filter(|(one, _)| one == key).map(|(_, request)| request.clone()))
     }

@@ -17,19 +17,15 @@ use tokio::task::JoinSet;
 use super::{Age, Contract};
 use crate::{
     channels::{
-        Adapter, PartKey,
+        Adapter,
         account::{OpenError, Opening},
         discord::{self, Step},
         email,
-        hub_handle::{HubHandle, Unavailable},
+        hub_handle::HubHandle,
         registry::{self, Kind},
         testing::http::{Mock, Reply, http, nobody},
     },
-    message::{
-        action::Action,
-        attachment::Attachment,
-        form::{Entry, Taken},
-    },
+    message::attachment::Attachment,
     store::Store,
 };
 
@@ -200,19 +196,7 @@ impl Stage {
 struct Empty;
 
 #[async_trait]
-impl HubHandle for Empty {
-    async fn newest(&self, _action: Action) -> Option<Value> {
-        None
-    }
-
-    async fn request(&self, _key: &PartKey) -> Result<Option<Value>, Unavailable> {
-        Ok(None)
-    }
-
-    async fn entered(&self, _key: &PartKey, _id: &str, _entry: Entry) -> Result<Taken, Unavailable> {
-        Err(Unavailable)
-    }
-}
+impl HubHandle for Empty {}
 
 fn lines(path: &Path) -> Vec<String> {
     fs::read_to_string(path).unwrap_or_default().lines().map(str::to_owned).collect()

@@ -11,7 +11,7 @@ use super::{
     kinds::{answer, event, text},
 };
 use crate::channels::{
-    Adapter as _, PartKey, Receiver as _,
+    Adapter as _, Receiver as _,
     hub_handle::{HubHandle, Unavailable},
     matrix::{Matrix, scenarios},
     received::{Batch, DropReason, Event, MAX_BATCH, Received},
@@ -20,11 +20,7 @@ use crate::channels::{
         hub::HubMock,
     },
 };
-use crate::message::{
-    action::Action,
-    form::{Entry, Taken},
-    target::Target,
-};
+use crate::message::target::Target;
 
 const WHO: Reply = Reply::Says(200, "", r#"{"user_id":"@hub:hub.test","device_id":"D"}"#);
 /// How things stand: nobody is anywhere.
@@ -365,18 +361,6 @@ struct Batches(Mutex<Vec<Batch>>);
 
 #[async_trait]
 impl HubHandle for Batches {
-    async fn newest(&self, _: Action) -> Option<Value> {
-        None
-    }
-
-    async fn request(&self, _: &PartKey) -> Result<Option<Value>, Unavailable> {
-        Ok(None)
-    }
-
-    async fn entered(&self, _: &PartKey, _: &str, _: Entry) -> Result<Taken, Unavailable> {
-        Err(Unavailable)
-    }
-
     async fn receive(&self, batch: Batch) -> Result<(), Unavailable> {
         self.0.lock().unwrap().push(batch);
         Ok(())
