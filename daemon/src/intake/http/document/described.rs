@@ -148,7 +148,7 @@ mod tests {
 
     #[test]
     fn what_is_sent_is_the_document_with_the_version() {
-        let mut sent: Value = serde_json::from_slice(&super::super::document()).unwrap();
+        let mut sent: Value = serde_json::from_slice(&super::super::DOCUMENT).unwrap();
         let version = sent["info"].as_object_mut().and_then(|info| info.remove("version"));
         assert_eq!(version.unwrap(), env!("CARGO_PKG_VERSION"));
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("openapi.json");

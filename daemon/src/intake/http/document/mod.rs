@@ -6,7 +6,10 @@
 #[cfg(test)]
 mod described;
 
+use std::sync::LazyLock;
+
 use axum::{
+    body::Bytes,
     extract::{Request, State},
     http::header,
     response::{IntoResponse as _, Response},
@@ -25,10 +28,10 @@ type QueryKeys = &'static [(&'static str, &'static [(&'static str, &'static [&'s
 /// What the document says of query keys.
 pub(super) const QUERY_KEYS: QueryKeys = include!(concat!(env!("OUT_DIR"), "/query_keys.rs"));
 
-/// The document, as it is sent.
-fn document() -> Vec<u8> {
-    miniz_oxide::inflate::decompress_to_vec_zlib(PACKED).expect("build.rs packed it")
-}
+/// The document, as it is sent, from the first time that somebody asks for it: answers that wait to be read share it.
+static DOCUMENT: LazyLock<Bytes> = LazyLock::new(|| {
+    miniz_oxide::inflate::decompress_to_vec_zlib(PACKED).expect("build.rs packed it").into()
+});
 
 /// This description.
 #[utoipa::path(
@@ -38,6 +41,6 @@ fn document() -> Vec<u8> {
     responses((status = OK, body = Object, description = "OpenAPI 3.1"), Refused<400>)
 )]
 pub(super) async fn describe(State(endpoint): State<Endpoint>, request: Request) -> Response {
-    let document = async { ([(header::CONTENT_TYPE, "application/json")], document()).into_response() };
+    let document = async { ([(header::CONTENT_TYPE, "application/json")], DOCUMENT.clone()).into_response() };
     endpoint.serve_anybody(request, document).await
 }
