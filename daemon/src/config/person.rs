@@ -40,17 +40,14 @@ impl Person {
         if self.notify.len() > MOST_TARGETS {
             return Err(("notify", format!("at most {MOST_TARGETS} targets")));
         }
-        for target in &self.notify {
-            match Destination::parse(target, &NAMES) {
-                Ok(Destination::Address { channel: Some(_), .. }) => {}
-                _ => {
-                    return Err((
-                        "notify",
-                        format!("{target:?} is no target: write \"ntfy:gate\" or \"telegram:123456\""),
-                    ));
-                }
-            }
-        }
+        let target = |target: &String| match Destination::parse(target, &NAMES) {
+            Ok(address @ Destination::Address { channel: Some(_), .. }) => Ok(address),
+            _ => Err((
+                "notify",
+                format!("{target:?} is no target: write \"ntfy:gate\" or \"telegram:123456\""),
+            )),
+        };
+        let targets: Vec<Destination> = self.notify.iter().map(target).collect::<Result<_, _>>()?;
         let zone = zone(self.time_zone.as_deref()).map_err(|problem| ("time_zone", problem))?;
         let hours = match &self.quiet_hours {
             None => Hours::all_day(zone),
@@ -83,12 +80,7 @@ impl Person {
                 page.trim_end_matches('/').to_owned()
             }
         };
-        Ok((!self.notify.is_empty()).then(|| Notify {
-            targets: self.notify.clone(),
-            show: self.show,
-            page,
-            hours,
-        }))
+        Ok((!targets.is_empty()).then(|| Notify { targets, show: self.show, page, hours }))
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use super::HubError;
 use crate::{
-    channels::{account::Accounts, registry::NAMES},
+    channels::account::Accounts,
     config::Config,
     message::target::Destination,
     pipeline::{AgentRules, SendOptions},
@@ -74,16 +74,11 @@ pub(super) fn itself(config: &Config, accounts: &Accounts) -> Result<Arc<AgentRu
     let unusable = |problem: String| HubError::Route("person.notify".into(), problem);
     let mut targets = Vec::new();
     for target in config.checked().notify.iter().flat_map(|notify| &notify.targets) {
-        // It was parsed when the configuration was checked.
-        let Ok(Destination::Address { channel: Some(channel), address, .. }) =
-            Destination::parse(target, &NAMES)
-        else {
-            continue;
-        };
-        accounts.pick(&channel, None).map_err(|error| unusable(error.to_string()))?;
-        let address = canonical(accounts, &channel, &address)
-            .map_err(|problem| unusable(format!("{target:?}: {problem}")))?;
-        targets.push(Pattern::Address(channel, address));
+        let Destination::Address { channel: Some(channel), address, .. } = target else { continue };
+        accounts.pick(channel, None).map_err(|error| unusable(error.to_string()))?;
+        let address = canonical(accounts, channel, address)
+            .map_err(|problem| unusable(format!("\"{target}\": {problem}")))?;
+        targets.push(Pattern::Address(channel.clone(), address));
     }
     Ok(Arc::new(AgentRules::of_hub(targets)))
 }

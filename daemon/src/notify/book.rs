@@ -9,8 +9,9 @@ use crate::{message::target::HUB, store::StoreError};
 const MOST: usize = 500;
 
 /// What people are asked now, but for notifications themselves, where such a target is held; a request about several messages is a row
-/// for each of them.
-const WAITING: &str = "SELECT request, card_at, approvals.deadline, agent, channel, address, text
+/// for each of them. Texts are read where they are wanted: they may be long, and each look reads all that waits.
+const WAITING: &str =
+    "SELECT request, card_at, approvals.deadline, agent, channel, address, CASE WHEN ?2 THEN text ELSE '' END
     FROM approvals INDEXED BY approvals_open JOIN messages ON seq = message
     WHERE decided_at IS NULL AND card_at IS NOT NULL AND NOT (agent = ?1 AND channel <> ?1) ORDER BY message";
 /// Whether one of the last notifications has arrived, or may.
@@ -24,7 +25,7 @@ const OVER: &str = "DELETE FROM notified WHERE at < ? AND NOT EXISTS (
     SELECT 1 FROM approvals WHERE approvals.request = notified.request AND decided_at IS NULL)";
 
 /// What waits, oldest first.
-pub(super) fn waiting(db: &Connection) -> Result<Vec<Waiting>, StoreError> {
+pub(super) fn waiting(db: &Connection, with_texts: bool) -> Result<Vec<Waiting>, StoreError> {
     let read = |row: &Row<'_>| -> rusqlite::Result<Waiting> {
         Ok(Waiting {
             request: row.get(0)?,
@@ -36,7 +37,7 @@ pub(super) fn waiting(db: &Connection) -> Result<Vec<Waiting>, StoreError> {
         })
     };
     let (mut statement, mut waiting) = (db.prepare_cached(WAITING)?, Vec::<Waiting>::new());
-    let mut rows = statement.query([HUB])?;
+    let mut rows = statement.query(params![HUB, with_texts])?;
     while let Some(row) = rows.next()? {
         let request: [u8; 16] = row.get(0)?;
         // Its messages stand beside one another, for they were held together.

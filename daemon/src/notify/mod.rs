@@ -16,7 +16,7 @@ mod words;
 
 use serde::Deserialize;
 
-use crate::heartbeat::schedule::Hours;
+use crate::{heartbeat::schedule::Hours, message::target::Destination};
 
 /// Between two notifications, in milliseconds.
 const GAP_MS: i64 = 120_000;
@@ -40,8 +40,8 @@ pub enum Show {
 /// Who is told, and what.
 #[derive(Debug, Clone)]
 pub struct Notify {
-    /// Where: targets as calls name them.
-    pub targets: Vec<String>,
+    /// Where: addresses, each on its channel.
+    pub targets: Vec<Destination>,
     /// How much it says.
     pub show: Show,
     /// The address of the hub's page, without a slash at its end.
@@ -63,7 +63,7 @@ struct Waiting {
     agent: String,
     /// Where to.
     target: String,
-    /// Its text.
+    /// Its text; nothing unless a notification shows it.
     text: String,
 }
 

@@ -6,14 +6,19 @@ use rusqlite::Connection;
 use tokio::time::sleep;
 
 use super::{
-    Notify, Waiting, book,
+    Notify, Show, Waiting, book,
     plan::{self, Step},
     words,
 };
 use crate::{
     admission::{agreed::Agreed, submit::Idempotency},
     channels::registry,
-    message::{call::Call, refusal::Refusal, state::Actor, target::HUB},
+    message::{
+        call::Call,
+        refusal::Refusal,
+        state::Actor,
+        target::{Destination, HUB},
+    },
     pipeline::{Pipeline, current::Current},
     random::to_hex,
     store::{StoreError, now_ms},
@@ -58,8 +63,10 @@ impl Pipeline {
     /// Tells what is to be told now; how long nothing is, unless something changes.
     async fn tell(&self, notify: &Notify) -> Result<Duration, StoreError> {
         let store = self.outbox().store();
-        let look =
-            |db: &Connection| Ok::<_, StoreError>((book::waiting(db)?, book::told(db)?, book::unsent(db)?));
+        let with_texts = notify.show == Show::Text;
+        let look = move |db: &Connection| {
+            Ok::<_, StoreError>((book::waiting(db, with_texts)?, book::told(db)?, book::unsent(db)?))
+        };
         let (waiting, told, unsent) = store.read(look).await?;
         let now = now_ms();
         if waiting.is_empty() {
@@ -84,7 +91,7 @@ impl Pipeline {
             // Of what was handed in before a crash, and not written down: once.
             let key = format!("notify {} {} {target}", to_hex(&these[0].request), told.last);
             if let Err(refusal) = self.notification(target, &text, ttl, key).await {
-                tracing::warn!(target, %refusal, "the person cannot be told there that something waits");
+                tracing::warn!(%target, %refusal, "the person cannot be told there that something waits");
             }
         }
         store.write(move |tx| book::write(tx, &these, now)).await?;
@@ -102,12 +109,12 @@ impl Pipeline {
 
     async fn notification(
         &self,
-        target: &str,
+        target: &Destination,
         text: &str,
         ttl: Duration,
         key: String,
     ) -> Result<(), Refusal> {
-        let call = serde_json::json!({"to": target, "message": text});
+        let call = serde_json::json!({"to": target.to_string(), "message": text});
         let call = Call { ttl: Some(ttl), ..Call::parse(&call, &registry::NAMES)? };
         let agreed = Agreed { session: SESSION.into(), turn: key.clone() };
         self.submit_agreed(HUB, call, agreed, Idempotency { key: Some(key), fingerprint: [0; 32] })

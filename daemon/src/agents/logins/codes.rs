@@ -1,4 +1,4 @@
-//! Codes that are good once: links that sign somebody in, and what a passkey is to sign.
+//! Codes that are good once: links that sign somebody in, and what makes a decision by a passkey good once.
 //!
 //! They live in memory, so that none outlives the hub that made it; of each the hash is kept. Whoever brings one uses it up,
 //! whatever comes of it.
