@@ -73,17 +73,21 @@ impl SmallDisk {
         Ok(fs::write(self.trigger()?, "for a test")?)
     }
 
-    /// Unmounts it, repairs it, and mounts it again.
+    /// Unmounts it, repairs a copy of it, and mounts that in its place. Not the image itself: a mount namespace that another test
+    /// made meanwhile keeps the file system mounted, read-only as it is, and the kernel would give us that one again.
     ///
     /// # Errors
     /// One of these.
     pub fn repair(&self, image: &Path) -> Result<()> {
         let unmounted = Command::new("umount").arg(&self.path).output()?;
         ensure!(unmounted.status.success(), "{}", String::from_utf8_lossy(&unmounted.stderr));
+        let repaired = image.with_extension("repaired");
+        let copied = Command::new("cp").arg("--sparse=always").args([image, &repaired]).output()?;
+        ensure!(copied.status.success(), "{}", String::from_utf8_lossy(&copied.stderr));
         // 1: errors were found and corrected.
-        let repaired = Command::new("e2fsck").args(["-f", "-y"]).arg(image).output()?;
-        ensure!(matches!(repaired.status.code(), Some(0 | 1)), "{repaired:?}");
-        self.mount_image(image)
+        let checked = Command::new("e2fsck").args(["-f", "-y"]).arg(&repaired).output()?;
+        ensure!(matches!(checked.status.code(), Some(0 | 1)), "{checked:?}");
+        self.mount_image(&repaired)
     }
 
     fn mount_image(&self, image: &Path) -> Result<()> {
