@@ -6,6 +6,7 @@
 
 use std::{collections::HashMap, time::Duration};
 
+use gatepost_link::RequestId;
 use rusqlite::{Connection, OptionalExtension as _, params};
 use serde_json::json;
 
@@ -16,6 +17,8 @@ use crate::{
     store::{Store, StoreError, now_ms},
 };
 
+/// For how long a companion mutes, which has no keys to say another time.
+const BY_COMPANION: Duration = Duration::from_hours(1);
 /// The longest mute. Who wants no more of an agent takes its token away.
 pub const LONGEST: Duration = Duration::from_hours(24);
 
@@ -24,6 +27,9 @@ const UNTIL: &str = "SELECT until FROM mutes WHERE agent = ? AND until > ?";
 const WAITING: &str =
     "SELECT message FROM approvals INDEXED BY approvals_later CROSS JOIN messages ON seq = message
     WHERE decided_at IS NULL AND card_at IS NULL AND agent = ? LIMIT 1";
+
+/// Whose message was denied by this request.
+const DENIED: &str = "SELECT agent FROM approvals JOIN messages ON seq = message WHERE request = ? AND state = 'denied' LIMIT 1";
 
 /// Why nobody is asked yet, as a sentence behind the reason of the hold.
 pub(super) fn later(why: &str, agent: &str, until: i64) -> String {
@@ -43,6 +49,20 @@ pub(super) fn all(db: &Connection, now: i64) -> Result<HashMap<String, i64>, Sto
 }
 
 impl Approvals {
+    /// Mutes the agent whose message was denied by this request, for an hour; its name, if that was so.
+    ///
+    /// # Errors
+    /// The database.
+    pub async fn mute_denied(&self, request: RequestId, by: &str) -> Result<Option<String>, StoreError> {
+        let denied = self.outbox.store().read(move |db| {
+            let agent = db.prepare_cached(DENIED)?.query_row([request.0], |row| row.get(0)).optional()?;
+            Ok::<Option<String>, StoreError>(agent)
+        });
+        let Some(agent) = denied.await? else { return Ok(None) };
+        self.mute(&agent, BY_COMPANION, by).await?;
+        Ok(Some(agent))
+    }
+
     /// Every agent that is muted, and until when, in milliseconds since 1970.
     ///
     /// # Errors
@@ -102,7 +122,7 @@ pub async fn mute(
 mod tests {
     use std::time::Duration;
 
-    use gatepost_link::decision::Verdict::Approve;
+    use gatepost_link::decision::Verdict::{Approve, Deny};
 
     use crate::{
         approval::{Terms, testing::Fixture},
@@ -154,6 +174,27 @@ mod tests {
         assert!(fixture.approvals.muted().await.unwrap().is_empty());
         fixture.approvals.mute("b", Duration::ZERO, "operator").await.unwrap();
         assert!(fixture.audit("agent.unmuted").await.is_empty(), "it was over already");
+    }
+
+    #[tokio::test]
+    async fn a_companion_mutes_whose_message_was_denied_there_and_nobody_else() {
+        let mut fixture = Fixture::with(&SHELF, Terms::default()).await;
+        let (denied, open) = (fixture.hold("denied").await, fixture.hold("open").await);
+        let request = |held: i64| {
+            let waiting = fixture.approvals.waiting();
+            async move {
+                waiting.await.unwrap().into_iter().find(|waiting| waiting.message == held).unwrap().request
+            }
+        };
+        let (of_denied, of_open) = (request(denied).await, request(open).await);
+        let by = "companion:shelf";
+        assert_eq!(fixture.approvals.mute_denied(of_denied, by).await.unwrap(), None, "it waits still");
+        fixture.decide_as(9, denied, Deny, 1).await.unwrap();
+        assert_eq!(fixture.approvals.mute_denied(of_open, by).await.unwrap(), None);
+        assert_eq!(fixture.approvals.mute_denied(of_denied, by).await.unwrap().as_deref(), Some("a"));
+        let until = fixture.approvals.muted().await.unwrap()["a"];
+        assert!((until - now_ms() - 3_600_000).abs() < 5_000, "{until}");
+        assert_eq!(fixture.audit("agent.muted").await[0].0, by);
     }
 
     #[tokio::test]

@@ -171,6 +171,14 @@ impl Session {
                 Asked::Nothing
             }
             Up::Decision(decision) => Asked::Decide(session, decision),
+            // Only of what was decided there a moment ago, and once: it is repeated until it is answered.
+            Up::Mute { request } => {
+                self.tell_again(now);
+                let known = self
+                    .consumed
+                    .take_if(|(at, last)| *last == request && now.duration_since(*at) < REMEMBERED);
+                known.map_or(Asked::Nothing, |_| Asked::Mute(request))
+            }
             // Firmware that may say so only when it changes is not believed to have a display that works.
             Up::Display { .. } if self.is_outdated() => Asked::Nothing,
             Up::Display { works } => {

@@ -183,7 +183,9 @@ enum Scene {
 fn scene(view: &View) -> Option<Scene> {
     match view {
         View::Card(card) => Some(Scene::Page(card.request, card.page)),
-        View::Done { .. } | View::Closed { .. } | View::Fault(_) => Some(Scene::End(*view)),
+        View::Done { .. } | View::Muted { .. } | View::Closed { .. } | View::Fault(_) => {
+            Some(Scene::End(*view))
+        }
         View::Offline | View::Connecting | View::Unpaired | View::Idle | View::Fetching { .. } => None,
         View::Sending { .. } | View::Pairing { .. } | View::Question { .. } | View::Installing => None,
     }

@@ -62,6 +62,11 @@ pub enum Up {
         /// How far.
         progress: Progress,
     },
+    /// Behind a denial: the agent whose message it was is not to ask for an hour. It approves and denies nothing.
+    Mute {
+        /// The request that was denied here last.
+        request: RequestId,
+    },
 }
 
 /// What a companion runs, and what it takes.

@@ -159,6 +159,7 @@ fn every_frame_has_the_bytes_that_devices_in_the_field_know() {
     let block = Down::Block { part: frame::Part::Image, offset: 409_600, bytes: b"a block" };
     fixture!(fixtures, frame(), "down-block", Down<'_>, block);
     fixture!(fixtures, frame(), "down-no-update", Down<'_>, Down::NoUpdate);
+    fixture!(fixtures, frame(), "up-mute", Up, Up::Mute { request: REQUEST });
     frames_of_an_update(&mut fixtures);
 
     let login = |text: &str| text.try_into().unwrap();

@@ -318,7 +318,7 @@ impl Hub {
 
     fn answer(&mut self, up: Up) -> Result<()> {
         match up {
-            Up::Ready | Up::Display { .. } => self.say_status(),
+            Up::Ready | Up::Display { .. } | Up::Mute { .. } => self.say_status(),
             Up::Running(running) => {
                 self.say_status()?;
                 let offered = self.release.clone().filter(|release| is_for(release, &running));

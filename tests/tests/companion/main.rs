@@ -6,6 +6,7 @@ mod display;
 mod idle;
 mod link;
 mod mosquitto;
+mod mute;
 mod outdated;
 mod pairing;
 mod updates;

@@ -85,6 +85,7 @@ impl Teller {
             }
             View::Fault(Fault::Storage) => "the companion's folder cannot be read or written".into(),
             View::Done { request, verdict } => format!("{time} {} ({})", word(*verdict), short(*request)),
+            View::Muted { request } => format!("{time} muted its agent for an hour ({})", short(*request)),
             View::Closed { request, why } => format!("{time} {} ({})", ended(*why), short(*request)),
             _ => return None,
         };

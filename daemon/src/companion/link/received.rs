@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use gatepost_link::{
+    RequestId,
     decision::{Decision, PublicKey},
     session::SessionHash,
     topic::PAIRING_PREFIX,
@@ -57,6 +58,7 @@ impl Serving {
                     self.update().await;
                 }
             }
+            Ok(Asked::Mute(request)) => muted(&name, &self.approvals, request).await,
             Ok(Asked::CannotShow(request, reason)) => {
                 tracing::warn!(companion = name, %request, ?reason, "a companion cannot show a request");
             }
@@ -135,6 +137,15 @@ async fn begun(companion: &mut Companion, presence: &Presence, outbox: &Outbox) 
         if let Err(error) = noted {
             tracing::error!(companion = name, %error, "cannot note which version a companion speaks");
         }
+    }
+}
+
+/// Mutes the agent whose message was denied there.
+async fn muted(name: &str, approvals: &Approvals, request: RequestId) {
+    match approvals.mute_denied(request, &format!("companion:{name}")).await {
+        Ok(Some(agent)) => tracing::info!(companion = name, agent, "an agent is muted for an hour"),
+        Ok(None) => tracing::warn!(companion = name, %request, "a mute of what was not denied is ignored"),
+        Err(error) => tracing::error!(companion = name, %error, "an agent could not be muted"),
     }
 }
 

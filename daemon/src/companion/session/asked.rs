@@ -17,6 +17,8 @@ pub enum Asked {
     Begun,
     /// Verify this decision, given in this session.
     Decide(SessionHash, Decision),
+    /// The agent whose message was denied there last is not to ask for a while.
+    Mute(RequestId),
     /// The companion cannot show a request, for a reason that will not pass.
     CannotShow(RequestId, Refusal),
     /// The companion's display works, or does not.

@@ -256,6 +256,7 @@ impl World {
             }
             Ok(Asked::Nothing | Asked::Display { .. }) | Err(_) => {}
             Ok(Asked::CannotShow(request, why)) => panic!("{request}: {why:?}"),
+            Ok(Asked::Mute(request)) => panic!("{request}: nobody has denied it"),
             Ok(asked @ (Asked::Running(_) | Asked::FetchBlock { .. } | Asked::Update { .. })) => {
                 panic!("it takes no updates: {asked:?}")
             }

@@ -32,7 +32,7 @@ use crate::{
         retry::Retry,
     },
     ui::{
-        buttons::{Button, Buttons, Edge, Gesture, PRESS_TICK_MS},
+        buttons::{Button, Buttons, Edge, Gesture, HOLD, MAX_TICK_GAP_MS, PRESS_TICK_MS},
         geometry::Geometry,
         screen::Screen,
         status::{Health, Status},
@@ -42,6 +42,8 @@ use crate::{
 
 /// How long the end of a card stays on the screen.
 pub const NOTICE_MS: u64 = 2_000;
+/// The same of a denial: for so long a person may begin to [mute](Up::Mute) whose message it was.
+pub const DENIED_MS: u64 = 3_000;
 /// Nobody has touched a button for so long: who just read a card may still want something.
 pub const QUIET_MS: u64 = 5_000;
 /// While the display does not accept the screen, it is drawn again at this interval.
@@ -156,12 +158,16 @@ impl<C: Counter> App<C> {
     pub fn button(&mut self, now: Millis, button: Button, edge: Edge) {
         self.expire(now);
         self.idle_since = None;
-        let may_approve = match &self.stage {
-            Stage::Open(card) => self.may_approve(card),
-            Stage::Idle => self.question.as_ref().is_some_and(Question::can_install),
+        let may_hold = match (&self.stage, button) {
+            (Stage::Open(card), Button::Approve) => self.may_approve(card),
+            (Stage::Idle, Button::Approve) => self.question.as_ref().is_some_and(Question::can_install),
+            (stage, Button::Deny) => self.is_ready() && stage.can_mute(),
             _ => false,
         };
-        let gesture = self.buttons.edge(now, button, edge, may_approve);
+        if may_hold && let Stage::Notice { until, .. } = &mut self.stage {
+            *until = (*until).max(now.after(HOLD + MAX_TICK_GAP_MS));
+        }
+        let gesture = self.buttons.edge(now, button, edge, may_hold);
         self.act_on(now, gesture);
         self.open_next(now);
     }
@@ -480,6 +486,14 @@ impl<C: Counter> App<C> {
         if let (Stage::Idle, Some(question)) = (&self.stage, &mut self.question) {
             question.act_on(gesture, self.buttons.all_up());
         }
+        if let (Stage::Notice { request, .. }, Some(Gesture::Mute)) = (&self.stage, gesture) {
+            let request = *request;
+            if self.is_ready() {
+                self.send_until_answered(now, Up::Mute { request });
+                self.close(now, request, End::Muted);
+            }
+            return;
+        }
         let Stage::Open(card) = &mut self.stage else { return };
         if gesture == Some(Gesture::Page) {
             card.next_page();
@@ -542,7 +556,8 @@ impl<C: Counter> App<C> {
 
     fn close(&mut self, now: Millis, request: RequestId, end: End) {
         self.buttons.discard();
-        self.stage = Stage::Notice { request, end, until: now.after(NOTICE_MS) };
+        let shown = if end == End::Decided(Verdict::Deny) { DENIED_MS } else { NOTICE_MS };
+        self.stage = Stage::Notice { request, end, until: now.after(shown) };
     }
 
     /// Fetches the next waiting offer, if the application is idle.

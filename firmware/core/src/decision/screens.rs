@@ -126,10 +126,21 @@ impl Snapshot<'_> {
                 let request = *request;
                 let (view, message) = match *end {
                     End::Decided(verdict) => (View::Done { request, verdict }, done(verdict)),
+                    End::Muted => (View::Muted { request }, MUTED),
                     End::Closed(why) => (View::Closed { request, why }, closed(why)),
                 };
                 let waiting = self.waiting_words();
-                self.notice(view, if waiting.is_empty() { self.link_name() } else { &waiting }, message)
+                let right = if waiting.is_empty() { self.link_name() } else { &waiting };
+                let mute = self.stage.can_mute() && self.is_ready();
+                let mut screen = Screen::new(self.geometry, view);
+                screen.set_header("gatepost", right);
+                if mute {
+                    screen.set_deciding_footer("", false, "hold: mute 1 hour", true);
+                    screen.hold = self.hold_progress;
+                }
+                let (title, pictogram, words) = message;
+                show_message(&mut screen, title, pictogram, words);
+                screen
             }
         }
     }
@@ -263,6 +274,9 @@ fn done(verdict: Verdict) -> Message {
         Verdict::Deny => ("denied", Pictogram::NO, "It is not sent."),
     }
 }
+
+/// The hub keeps a muted agent's messages for an hour, and asks then.
+const MUTED: Message = ("muted", Pictogram::CLOCK, "Its agent asks nothing for an hour.");
 
 fn closed(why: Ended) -> Message {
     match why {

@@ -37,6 +37,8 @@ pub(crate) enum Stage {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum End {
     Decided(Verdict),
+    /// It was denied, and its agent is not to ask for a while.
+    Muted,
     Closed(Ended),
 }
 
@@ -49,6 +51,11 @@ impl Stage {
             | Self::Deciding(Pending { offer, .. }) => Some(offer),
             Self::Idle | Self::Notice { .. } => None,
         }
+    }
+
+    /// Whether a person may mute whose message was denied just now.
+    pub(crate) fn can_mute(&self) -> bool {
+        matches!(self, Self::Notice { end: End::Decided(Verdict::Deny), .. })
     }
 
     /// Whether the hub still offers it.

@@ -150,6 +150,13 @@ impl Scenes {
             self.add(&format!("{name}-1-sending"), bench.screen());
             bench.down(&Down::Consumed { request: document().request });
             self.add(&format!("{name}-2"), bench.screen());
+            if verdict == Verdict::Deny {
+                bench.edge(Button::Deny, Edge::Pressed);
+                bench.wait(900);
+                self.add("denied-3-muting", bench.screen());
+                bench.wait(700);
+                self.add("denied-4-muted", bench.screen());
+            }
         }
     }
 
@@ -236,6 +243,7 @@ fn kind(view: &View) -> &'static str {
         View::Card(_) => "card",
         View::Sending { .. } => "sending",
         View::Done { .. } => "done",
+        View::Muted { .. } => "muted",
         View::Closed { why, .. } => match why {
             Ended::Withdrawn(_) => "withdrawn",
             Ended::NotConfirmed => "not confirmed",
@@ -256,7 +264,7 @@ fn every_kind_of_view_has_a_golden_screen() {
         let mut kinds: Vec<&str> = all(geometry).iter().map(|(_, screen)| kind(&screen.view)).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        assert_eq!(kinds.len(), 16, "{kinds:?}");
+        assert_eq!(kinds.len(), 17, "{kinds:?}");
     }
 }
 

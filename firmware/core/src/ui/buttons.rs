@@ -11,7 +11,7 @@ use crate::Millis;
 pub const SHORT_APPROVE_MS: u64 = 500;
 /// A Deny press shorter than this denies.
 pub const SHORT_DENY_MS: u64 = 1_000;
-/// An Approve press of this many milliseconds is a hold: it approves.
+/// A press of this many milliseconds is a hold: of Approve it approves, of Deny behind a denial it mutes.
 pub const HOLD: u64 = 1_500;
 /// A press that [`Buttons::tick`] did not observe for longer than this is discarded: its release may have been missed.
 pub const MAX_TICK_GAP_MS: u64 = 500;
@@ -23,7 +23,7 @@ pub const PRESS_TICK_MS: u64 = 50;
 pub enum Button {
     /// Turns the page; held, approves.
     Approve,
-    /// Denies.
+    /// Denies; held behind a denial, mutes.
     Deny,
 }
 
@@ -48,6 +48,8 @@ pub enum Gesture {
     },
     /// Approve was held, in a press that began when approving was possible.
     Hold,
+    /// Deny was held, in a press that began when muting was possible.
+    Mute,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -55,7 +57,7 @@ struct Press {
     button: Button,
     began: Millis,
     observed: Millis,
-    may_approve: bool,
+    may_hold: bool,
 }
 
 /// The state of both buttons.
@@ -82,8 +84,8 @@ impl Buttons {
         Self { short_approve, approve_down: false, deny_down: false, press: None }
     }
 
-    /// Handles an edge. `may_approve` says whether a hold that begins now approves; it is used at the press only.
-    pub fn edge(&mut self, now: Millis, button: Button, edge: Edge, may_approve: bool) -> Option<Gesture> {
+    /// Handles an edge. `may_hold` says whether a hold of this button that begins now counts; it is used at the press only.
+    pub fn edge(&mut self, now: Millis, button: Button, edge: Edge, may_hold: bool) -> Option<Gesture> {
         let was_free = self.all_up();
         let down = match button {
             Button::Approve => &mut self.approve_down,
@@ -94,7 +96,7 @@ impl Buttons {
             // A second press without a release in between: the release was lost, so the length of the press is unknown.
             Edge::Pressed if was_down => self.discard(),
             Edge::Pressed => {
-                self.press = was_free.then_some(Press { button, began: now, observed: now, may_approve });
+                self.press = was_free.then_some(Press { button, began: now, observed: now, may_hold });
             }
             Edge::Released => {
                 let press = self.press.take_if(|press| press.button == button)?;
@@ -117,9 +119,13 @@ impl Buttons {
             return None;
         }
         press.observed = now;
-        if press.button == Button::Approve && press.may_approve && now.since(press.began) >= HOLD {
+        if press.may_hold && now.since(press.began) >= HOLD {
+            let gesture = match press.button {
+                Button::Approve => Gesture::Hold,
+                Button::Deny => Gesture::Mute,
+            };
             self.discard();
-            return Some(Gesture::Hold);
+            return Some(gesture);
         }
         None
     }
@@ -145,15 +151,15 @@ impl Buttons {
         self.press.is_some()
     }
 
-    /// When the current hold will approve, if it can.
+    /// When the current hold will count, if it can.
     pub fn hold_completes_at(&self) -> Option<Millis> {
-        let press = self.press.filter(|press| press.button == Button::Approve && press.may_approve)?;
+        let press = self.press.filter(|press| press.may_hold)?;
         Some(press.began.after(HOLD))
     }
 
-    /// Progress of a hold that will approve, 0 to 100.
+    /// Progress of a hold that will count, 0 to 100.
     pub fn hold_progress(&self, now: Millis) -> Option<u8> {
-        let press = self.press.filter(|press| press.button == Button::Approve && press.may_approve)?;
+        let press = self.press.filter(|press| press.may_hold)?;
         Some((now.since(press.began).min(HOLD) * 100 / HOLD) as u8)
     }
 }

@@ -25,7 +25,7 @@ pub struct Screen {
     pub body: Vec<Row, MAX_ROWS>,
     /// The bottom row: what the buttons do, Approve on the left, Deny on the right.
     pub footer: Row,
-    /// Progress of a hold that will approve, 0 to 100. It is drawn in place of the footer.
+    /// Progress of a hold that will approve, or mute, 0 to 100. It is drawn in place of the footer.
     pub hold: Option<u8>,
 }
 
@@ -52,7 +52,9 @@ impl Screen {
         let bar_rows = 1 + u8::from(self.hold.is_some() && rows_left > 0);
         rows_left -= usize::from(bar_rows) - 1;
         (0..rows_left).for_each(|_| add(Row::default()));
-        let bar = |percent| Row::meter(self.geometry, "hold ", percent, bar_rows);
+        // Behind a denial it is Deny that is held.
+        let label = if matches!(self.view, View::Done { .. }) { "mute " } else { "hold " };
+        let bar = |percent| Row::meter(self.geometry, label, percent, bar_rows);
         add(self.hold.map_or_else(|| self.footer.clone(), bar));
         rows
     }

@@ -37,6 +37,11 @@ pub enum View {
         /// What was decided.
         verdict: Verdict,
     },
+    /// A card was denied, and its agent is not to ask for a while.
+    Muted {
+        /// The request that was denied.
+        request: RequestId,
+    },
     /// A card closed without a decision that counts.
     Closed {
         /// Its request.
@@ -142,7 +147,7 @@ impl View {
     pub fn tone(&self) -> Tone {
         match self {
             Self::Offline | Self::Connecting | Self::Unpaired => Tone::Away,
-            Self::Idle | Self::Sending { .. } | Self::Installing => Tone::Calm,
+            Self::Idle | Self::Sending { .. } | Self::Muted { .. } | Self::Installing => Tone::Calm,
             Self::Card(CardView { fault: true, .. }) | Self::Fault(_) => Tone::Bad,
             Self::Fetching { .. } | Self::Card(_) | Self::Question { .. } | Self::Pairing { .. } => Tone::Ask,
             Self::Done { verdict: Verdict::Approve, .. } => Tone::Good,

@@ -114,7 +114,7 @@ impl MockHub {
                     Some(Up::Display { works }) => {
                         self.received.send(Received::Display(works)).await.unwrap()
                     }
-                    Some(Up::Running(_) | Up::FetchBlock { .. } | Up::Update { .. }) => {}
+                    Some(Up::Running(_) | Up::FetchBlock { .. } | Up::Update { .. } | Up::Mute { .. }) => {}
                 },
                 Ok(_) => {}
                 Err(_) => return,

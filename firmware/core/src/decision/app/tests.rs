@@ -75,6 +75,70 @@ fn a_short_deny_press_denies_on_any_page() {
     assert!(bench.verifies(&decisions[0], &offer));
 }
 
+/// A card that was denied, and the hub has taken that.
+fn denied() -> (Bench, Offer) {
+    let mut bench = Bench::online(SMALL);
+    let offer = bench.offer(&document());
+    bench.wait(300);
+    bench.press(Deny, 100);
+    bench.down(&Down::Consumed { request: offer.request });
+    assert_eq!(done(&bench.screen()), Some(Verdict::Deny));
+    (bench, offer)
+}
+
+fn mutes(bench: &Bench) -> usize {
+    bench.sent.iter().filter(|up| matches!(up, Up::Mute { .. })).count()
+}
+
+#[test]
+fn behind_a_denial_a_hold_of_deny_mutes_and_is_told_until_the_hub_has_heard() {
+    let (mut bench, offer) = denied();
+    bench.wait(DENIED_MS - 100);
+    bench.press(Deny, 1_600);
+    assert!(bench.sent.contains(&Up::Mute { request: offer.request }));
+    assert_eq!(bench.screen().view, View::Muted { request: offer.request });
+    bench.wait(NOTICE_MS);
+    assert_eq!(bench.screen().view, View::Idle);
+    bench.wait(5_000);
+    let told = mutes(&bench);
+    assert!(told > 1, "{told}");
+    bench.down(&Down::Status(gatepost_link::frame::Report {
+        held: 0,
+        queued: 0,
+        sent: 0,
+        last_s: None,
+        clock_s: None,
+    }));
+    bench.wait(20_000);
+    assert_eq!(mutes(&bench), told);
+    assert_eq!(bench.decisions().len(), 1, "and nothing is decided by it");
+}
+
+#[test]
+fn nothing_else_mutes() {
+    for (button, length) in [(Deny, 300), (Deny, 1_400), (Approve, 1_600)] {
+        let (mut bench, _) = denied();
+        bench.press(button, length);
+        bench.wait(5_000);
+        assert_eq!(mutes(&bench), 0, "{button:?}, {length} ms");
+    }
+    // Not without a session, not in the next one, and not behind an approval.
+    let (mut bench, _) = denied();
+    bench.edge(Deny, Pressed);
+    bench.disconnect();
+    bench.wait(1_600);
+    bench.edge(Deny, Released);
+    bench.press(Deny, 1_600);
+    assert_eq!(mutes(&bench), 0);
+    let mut bench = Bench::online(SMALL);
+    let offer = bench.offer(&document());
+    bench.read();
+    bench.press(Approve, 1_500);
+    bench.down(&Down::Consumed { request: offer.request });
+    bench.press(Deny, 1_600);
+    assert_eq!(mutes(&bench), 0);
+}
+
 #[test]
 fn a_deny_press_right_after_the_card_opened_does_not_count() {
     let mut bench = Bench::with_card(SMALL, &document());
@@ -199,7 +263,7 @@ fn a_late_copy_of_a_decided_offer_opens_no_card() {
     bench.press(Deny, 100);
     bench.down(&Down::Consumed { request: offer.request });
     bench.down(&Down::Offer(offer));
-    bench.wait(NOTICE_MS);
+    bench.wait(DENIED_MS);
     assert_eq!(bench.screen().view, View::Idle);
 }
 
@@ -254,7 +318,7 @@ fn eight_offers_wait_and_the_next_is_refused_as_busy() {
         bench.wait(300);
         bench.press(Deny, 100);
         bench.down(&Down::Consumed { request });
-        bench.wait(NOTICE_MS);
+        bench.wait(DENIED_MS);
     }
     assert_eq!(bench.screen().view, View::Idle);
 }
@@ -416,7 +480,7 @@ fn waiting_offers_are_dropped_with_their_session() {
     bench.wait(300);
     bench.press(Deny, 100);
     bench.down(&Down::Consumed { request: RequestId([1; 16]) });
-    bench.wait(NOTICE_MS);
+    bench.wait(DENIED_MS);
     assert_eq!(bench.screen().view, View::Idle);
 }
 
