@@ -6,7 +6,7 @@ use super::tar::MAX_NAME;
 use crate::message::attachment::digest;
 
 /// The hub's own files that are secret, by their names in the data directory.
-pub(super) const KEYS: [&str; 3] = ["hub.key", "hub.seal", "operator.token"];
+pub(super) const KEYS: [&str; 4] = ["hub.key", "hub.seal", "operator.token", "authority.pem"];
 
 /// An entry, by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]

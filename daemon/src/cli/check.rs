@@ -15,7 +15,7 @@ use crate::{
     config::{Agent, Config},
     hub::{
         HubError, broker_elsewhere, check_agents, check_updates, check_wakes, check_web, open_accounts,
-        unusable_names, voice,
+        own_authority, unusable_names, voice,
     },
     outbox::pauses::Pauses,
     printing::{print_note, print_result},
@@ -60,6 +60,9 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     }
     let broker = broker_elsewhere(&config).map_err(placed)?;
     let certificate = check_web(&config).map_err(placed)?;
+    if let Some(authority) = own_authority(&config) {
+        print_note!("{authority}");
+    }
     for warning in config
         .warnings()
         .into_iter()

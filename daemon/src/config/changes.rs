@@ -49,6 +49,7 @@ const VALUES: &[Value] = &[
     ("hub.hosts", When::Start, |config| format!("{:?}", config.hub.hosts)),
     ("hub.ttl", When::Reload, |config| format!("{:?}", config.hub.ttl)),
     ("web.listen", When::Start, |config| format!("{:?}", config.web.listen)),
+    ("web.tls", When::Start, |config| format!("{:?}", config.web.tls)),
     ("web.cert", When::Reload, |config| format!("{:?}", config.web.cert)),
     ("web.key", When::Reload, |config| format!("{:?}", config.web.key)),
     ("queue.max_messages", When::Reload, |config| config.queue.max_messages.to_string()),
@@ -112,7 +113,7 @@ impl Config {
         changed.extend(entries("channels", &self.accounts(), &holds.accounts()));
         let mut at_next_start = differ(When::Start, started);
         // A hub that speaks no TLS begins with it at its start, and one that does goes on until then.
-        if self.web.listen.is_some() != started.web.listen.is_some() {
+        if self.web.listen.is_some() != started.web.listen.is_some() || self.web.tls != started.web.tls {
             at_next_start.extend(changed.extract_if(.., |key| key.starts_with("web.")));
         }
         at_next_start.extend(entries("hooks", &self.hooks, &started.hooks));

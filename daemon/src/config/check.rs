@@ -3,7 +3,8 @@
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use super::{
-    Agent, Approver, Checked, CheckedAgent, Config, ConfigError, Web, hooks::Transport, routes, wake::Way,
+    Agent, Approver, Checked, CheckedAgent, Config, ConfigError, TlsBy, Web, hooks::Transport, routes,
+    wake::Way,
 };
 use crate::{
     approval::registry::MAX_DEVICES,
@@ -222,9 +223,26 @@ impl Config {
     }
 
     fn check_web(&self) -> Result<(), ConfigError> {
-        let Web { listen, cert, key } = &self.web;
-        if [listen.is_some(), cert.is_some()] != [key.is_some(); 2] {
-            return Err(invalid("web", "listen, cert and key go together: give all of them or none"));
+        let Web { listen, tls, cert, key } = &self.web;
+        match tls {
+            TlsBy::Own if cert.is_some() || key.is_some() => {
+                let problem =
+                    "\"own\" makes a certificate, and cert and key name one: leave tls away, or cert and key";
+                return Err(invalid("web.tls", problem));
+            }
+            TlsBy::Own if listen.is_none() => {
+                return Err(invalid("web.tls", "it needs web.listen, such as \"0.0.0.0:8443\""));
+            }
+            TlsBy::Own if self.hub.hosts.is_empty() => {
+                let problem = "the certificate is for the names in [hub] hosts, and there is none: write the hub's, such as \"gatepost.local\"";
+                return Err(invalid("web.tls", problem));
+            }
+            TlsBy::Files if [listen.is_some(), cert.is_some()] != [key.is_some(); 2] => {
+                let problem =
+                    "listen, cert and key go together: give all of them or none, or listen and tls = \"own\"";
+                return Err(invalid("web", problem));
+            }
+            _ => {}
         }
         let Some(listen) = *listen else { return Ok(()) };
         let broker = self.broker.url.is_none().then_some(("broker.listen", self.broker.listen));

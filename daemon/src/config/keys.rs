@@ -52,7 +52,14 @@ pub const WEB: &[Key] = &[
     example(
         "listen",
         "\"0.0.0.0:8443\"",
-        "Where the page and the HTTP interface are reached over TLS, beside [hub] listen and with the same bounds. It needs cert and key.",
+        "Where the page and the HTTP interface are reached over TLS, beside [hub] listen and with the same bounds. It needs cert and \
+         key, or tls.",
+    ),
+    key(
+        "tls",
+        "\"files\"",
+        "\"files\": the certificate is that of cert and key. \"own\", without these: an authority of the hub's own signs one for the names in [hub] \
+         hosts, and renews it. Each device that opens the page has to trust that authority first: its certificate is at /ca.pem.",
     ),
     example(
         "cert",

@@ -44,7 +44,7 @@ use serde::Deserialize;
 use crate::settings::file::{FileError, read_text};
 
 pub use checked::{Checked, CheckedAgent};
-pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply, Web};
+pub use sections::{Agent, Approval, Approver, Broker, Contexts, FileBounds, Hub, Queue, Reply, TlsBy, Web};
 pub use span::Span;
 
 /// The longest configuration, in bytes.

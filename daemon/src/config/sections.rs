@@ -102,11 +102,24 @@ pub struct Broker {
 pub struct Web {
     /// Where the HTTP interface and the page are reached over TLS.
     pub listen: Option<SocketAddr>,
+    /// Where the hub's certificate there comes from.
+    pub tls: TlsBy,
     /// The hub's certificate there, PEM.
     pub cert: Option<PathBuf>,
     /// That certificate's key, PEM: a path, or as any other secret.
     #[serde(deserialize_with = "SecretSource::or_path")]
     pub key: Option<SecretSource>,
+}
+
+/// Where the hub's certificate comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TlsBy {
+    /// From files.
+    #[default]
+    Files,
+    /// From an authority of its own.
+    Own,
 }
 
 /// `[agents.NAME]`.

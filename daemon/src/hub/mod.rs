@@ -45,7 +45,7 @@ pub use start::introduce;
 pub use updates::check_updates;
 pub use voice::voice;
 pub use wake::check_wakes;
-pub use web::check_web;
+pub use web::{check_web, own_authority};
 
 use crate::{
     agents::AgentError,

@@ -34,7 +34,7 @@ use super::{
 use crate::{
     audit::{self, Entry, Event},
     config::{
-        Config, ConfigError,
+        Config, ConfigError, TlsBy,
         changes::Changes,
         effective::{self, SettingsOrigin, SettingsSection},
         locate::locate_in,
@@ -310,6 +310,8 @@ impl Shared {
         voice(&config).map_err(failed)?;
         broker_elsewhere(&config).map_err(failed)?;
         let certificate = web::shown(&config).map_err(failed)?;
+        // Another way to a certificate is taken at the next start.
+        let certificate = certificate.filter(|_| self.started.web.tls == TlsBy::Files);
         let book = AddressBook::new(config.checked().book.clone());
         let itself = itself(&config, opened.accounts()).map_err(failed)?;
         let notify = config.checked().notify.clone().map(Arc::new);

@@ -108,8 +108,16 @@ impl Hub {
         let own_update = tokio::spawn(asking.clone().watch());
 
         let port = address.port();
-        let endpoint =
-            endpoint(config, port, &current, &reload, &events, (&link, updates, asking), broker.as_ref());
+        let authority = secured.as_ref().and_then(|secured| secured.tls.authority());
+        let endpoint = endpoint(
+            config,
+            (port, authority),
+            &current,
+            &reload,
+            &events,
+            (&link, updates, asking),
+            broker.as_ref(),
+        );
         if let Err(error) = store.listens_at(Some(address)) {
             tracing::warn!(%error, "cannot write the hub's address into the lock: commands will say that no hub answers");
         }
@@ -269,7 +277,7 @@ async fn meet_companions(
 
 fn endpoint(
     config: &Config,
-    port: u16,
+    (port, authority): (u16, Option<Arc<str>>),
     current: &Current,
     reload: &Reload,
     events: &Events,
@@ -296,6 +304,7 @@ fn endpoint(
         max_body: config.hub.max_body,
         hosts: config.hub.hosts.clone(),
         port,
+        authority,
         approvers: config.approval.approvers.iter().map(|approver| approver.word()).collect(),
         load,
     })

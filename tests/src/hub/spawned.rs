@@ -82,9 +82,11 @@ impl SpawnedHub {
     pub fn configure(&self, config: &str) -> Result<()> {
         let Self { port, broker, .. } = self;
         let own = format!(
-            "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
+            "[broker]\nlisten = \"127.0.0.1:{broker}\"\n[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n"
         );
         hide_secrets(config)?;
+        // Its own keys of that section go on from there.
+        let config = config.strip_prefix("[hub]\n").unwrap_or(config);
         Ok(fs::write(self.config(), own + config)?)
     }
 

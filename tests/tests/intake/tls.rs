@@ -252,3 +252,92 @@ fn what_is_wrong_with_a_certificate_is_said_at_the_start_and_by_a_check() -> Res
     ensure!(error.contains(wrong) && error.contains("is not the key of the certificate"), "{error}");
     Ok(())
 }
+
+/// What OpenSSL says of a hub's certificate under this name, for somebody who trusts this authority.
+fn judged(folder: &Path, port: u16, name: &str) -> Result<bool> {
+    let at = format!("127.0.0.1:{port}");
+    let client = Command::new("openssl")
+        .args([
+            "s_client",
+            "-connect",
+            &at,
+            "-CAfile",
+            "ca.pem",
+            "-verify_return_error",
+            "-verify_hostname",
+            name,
+        ])
+        .current_dir(folder)
+        .stdin(Stdio::null())
+        .output()?;
+    Ok(client.status.success())
+}
+
+#[test]
+fn an_authority_of_the_hubs_own_is_trusted_once_and_vouches_for_the_hub_alone() -> Result<()> {
+    let port = free_port()?;
+    let config = |hosts: &str| {
+        format!("[hub]\nhosts = {hosts}\n{CONFIG}[web]\nlisten = \"127.0.0.1:{port}\"\ntls = \"own\"\n")
+    };
+    let folder = tempfile::tempdir()?;
+    let mut hub = SpawnedHub::start(&config(&format!("[\"gatepost.local:{port}\"]")))?;
+    let at_hub = |hub: &SpawnedHub| -> Result<String> {
+        let answer = hub.anybody(None).raw("GET", "/ca.pem", &[], &[])?;
+        ensure!(answer.status == 200 && answer.kind == "application/x-x509-ca-cert", "{answer:?}");
+        Ok(answer.body.as_str().context("PEM")?.to_owned())
+    };
+    let pem = at_hub(&hub)?;
+    fs::write(folder.path().join("ca.pem"), &pem)?;
+    ensure!(judged(folder.path(), port, "gatepost.local")? && !judged(folder.path(), port, "bank.example")?);
+    let open = hub.cli(&["open", "--print"])?.well()?;
+    ensure!(open.starts_with(&format!("https://gatepost.local:{port}/#in=")), "{open}");
+
+    // The same authority after a restart and a reload, with a certificate that is not on disk.
+    hub.cli(&["reload"])?.well()?;
+    hub.kill()?;
+    hub.run()?;
+    ensure!(at_hub(&hub)? == pem && judged(folder.path(), port, "gatepost.local")?);
+
+    // What a thief of its key makes of it for others, a client refuses.
+    let own = hub.data_dir().join("authority.pem");
+    ensure!(fs::metadata(&own)?.permissions().mode() & 0o777 == 0o600);
+    fs::copy(&own, folder.path().join("both.pem"))?;
+    for (name, good) in [("DNS:gatepost.local", true), ("DNS:bank.example", false), ("IP:127.0.0.1", false)] {
+        fs::write(
+            folder.path().join("names"),
+            format!("subjectAltName={name}\nbasicConstraints=CA:FALSE\n"),
+        )?;
+        for arguments in [
+            "req -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -subj / -keyout key.pem -out any.csr",
+            "x509 -req -in any.csr -CA both.pem -CAkey both.pem -CAcreateserial -days 2 -extfile names -out any.pem",
+        ] {
+            openssl(folder.path(), &arguments.split_whitespace().collect::<Vec<_>>())?;
+        }
+        let verified = openssl(folder.path(), &["verify", "-CAfile", "ca.pem", "any.pem"]);
+        ensure!(verified.is_ok() == good, "{name}: {verified:?}");
+        if let Err(error) = verified {
+            ensure!(error.to_string().contains("subtree violation"), "{name}: {error}");
+        }
+    }
+
+    // Another name is another authority's.
+    hub.kill()?;
+    hub.configure(&config("[\"gatepost.local\", \"later.local\"]"))?;
+    let checked = hub.cli(&["check", "--offline"])?;
+    ensure!(checked.stderr.contains("was made before later.local came into [hub] hosts"), "{checked:?}");
+    let sha256 = Command::new("openssl")
+        .args(["x509", "-in", "ca.pem", "-noout", "-fingerprint", "-sha256"])
+        .current_dir(folder.path())
+        .output()?;
+    let sha256 = String::from_utf8(sha256.stdout)?;
+    let sha256 = sha256.trim().split('=').nth(1).context("a fingerprint")?;
+    ensure!(checked.stderr.contains(sha256), "{sha256}: {checked:?}");
+    hub.configure(&config("[\"later.local\"]"))?;
+    let error = hub.run().err().context("it started")?.to_string();
+    ensure!(error.contains("web.tls: ") && error.contains("made for other names"), "{error}");
+    fs::remove_file(&own)?;
+    hub.run()?;
+    ensure!(at_hub(&hub)? != pem);
+    ensure!(!hub.log()?.contains("PRIVATE"));
+    Ok(())
+}

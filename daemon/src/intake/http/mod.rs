@@ -6,6 +6,7 @@
 mod agents;
 mod approvals;
 mod audit;
+mod authority;
 mod caller;
 mod companions;
 mod credential;
@@ -102,6 +103,8 @@ pub struct Behind {
     pub hosts: Vec<String>,
     /// The port that it listens on.
     pub port: u16,
+    /// The certificate of the authority of its own, PEM, if it has one.
+    pub authority: Option<Arc<str>>,
     /// Who may decide, as the configuration has it.
     pub approvers: Vec<&'static str>,
     /// How many connections there are, and what is turned away.
@@ -123,6 +126,7 @@ struct Shared {
     hosts: Hosts,
     /// Where passkeys may be used.
     sites: Sites,
+    authority: Option<Arc<str>>,
     approvers: Vec<&'static str>,
     /// Links that sign in to the page.
     codes: Codes<TokenHash>,
@@ -155,6 +159,7 @@ impl Endpoint {
             max_body,
             hosts,
             port,
+            authority,
             approvers,
             load,
         } = behind;
@@ -174,6 +179,7 @@ impl Endpoint {
             max_body,
             sites: Sites::new(&hosts, port),
             hosts,
+            authority,
             approvers,
             codes: Codes::default(),
             challenges: passkeys::Challenges::default(),
@@ -300,6 +306,7 @@ table! {
     "hub" "/metrics": get metrics::read;
     "hub" "/healthz": get alive;
     "hub" "/readyz": get ready;
+    "hub" "/ca.pem": get authority::certificate;
     "hub" "/openapi.json": get document::describe;
 }
 

@@ -8,10 +8,11 @@ use rustls::{
     CertificateError as Flaw, RootCertStore, ServerConfig,
     client::{WebPkiServerVerifier, danger::ServerCertVerifier as _, verify_server_name},
     crypto::ring,
-    pki_types::{CertificateDer, ServerName, UnixTime},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime},
     server::ParsedCertificate,
 };
 
+use super::authority::AuthorityError;
 use crate::{
     clock::to_the_second,
     intake::http::host::Authority,
@@ -41,6 +42,9 @@ pub enum CertificateError {
     /// The key is another one's, or of a kind that is not known.
     #[error("web.key: {0} is not the key of the certificate in web.cert: {1}")]
     Key(String, rustls::Error),
+    /// There is no authority of the hub's own.
+    #[error("web.tls: {0}")]
+    Own(#[from] AuthorityError),
 }
 
 impl CertificateError {
@@ -49,6 +53,7 @@ impl CertificateError {
         match self {
             Self::Pem("cert", _) => "web.cert",
             Self::Pem(..) | Self::Key(..) => "web.key",
+            Self::Own(_) => "web.tls",
         }
     }
 }
@@ -71,17 +76,27 @@ impl Certificate {
     pub fn read(cert: &Path, key: &SecretSource) -> Result<Self, CertificateError> {
         let chain = certificates(cert).map_err(|error| CertificateError::Pem("cert", error))?;
         let private = private_key(key).map_err(|error| CertificateError::Pem("key", error))?;
+        Self::new(chain, private).map_err(|error| match error {
+            rustls::Error::InvalidCertificate(_) => {
+                CertificateError::Pem("cert", PemError::Certificates(cert.into()))
+            }
+            error => CertificateError::Key(key.to_string(), error),
+        })
+    }
+
+    /// This certificate with those up to its authority, and its key.
+    ///
+    /// # Errors
+    /// They do not belong together.
+    pub(super) fn new(
+        chain: Vec<CertificateDer<'static>>,
+        key: PrivateKeyDer<'static>,
+    ) -> Result<Self, rustls::Error> {
         let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
             .with_safe_default_protocol_versions()
             .expect("ring has the protocol versions that are safe")
             .with_no_client_auth()
-            .with_single_cert(chain.clone(), private)
-            .map_err(|error| match error {
-                rustls::Error::InvalidCertificate(_) => {
-                    CertificateError::Pem("cert", PemError::Certificates(cert.into()))
-                }
-                error => CertificateError::Key(key.to_string(), error),
-            })?;
+            .with_single_cert(chain.clone(), key)?;
         config.alpn_protocols = vec![HTTP_1_1.into()];
         Ok(Self { chain, config: Arc::new(config) })
     }

@@ -10,10 +10,12 @@
 //! - a head must come in time ([`connection`]), and answers must be read ([`stream`]);
 //! - a connection that speaks TLS ([`tls`]) is one like the others, its handshake a part of what must come in time.
 
+mod authority;
 mod body;
 mod bytes;
 mod certificate;
 mod connection;
+mod own;
 mod seats;
 mod stream;
 mod tls;
@@ -33,7 +35,8 @@ pub(super) use self::body::{OverBudget, Unread, read};
 use self::{bytes::Bytes, seats::Seats};
 pub use self::{
     certificate::{Certificate, CertificateError},
-    tls::{Secured, Tls},
+    own::Own,
+    tls::{Secured, Tls, now},
 };
 use super::Endpoint;
 use crate::connections::{load::Load, pending::Pending};

@@ -7,6 +7,7 @@
 use std::{
     io,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
 use tokio::{
@@ -15,7 +16,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-use super::{certificate::Certificate, stream::Watched};
+use super::{certificate::Certificate, own::Own, stream::Watched};
 
 /// What rustls holds of an answer at most, in bytes: as much as is written of one at once.
 const MAX_BUFFER_BYTES: usize = 8 * 1024;
@@ -41,32 +42,61 @@ pub struct Secured {
 
 /// The certificate that is shown now. Clones share it.
 #[derive(Clone)]
-pub struct Tls(Arc<Mutex<Certificate>>);
+pub struct Tls(Arc<Mutex<Shown>>);
+
+/// Where it is from.
+enum Shown {
+    /// The configuration's files.
+    Given(Certificate),
+    /// An authority of the hub's own.
+    Own(Own),
+}
 
 impl Tls {
     /// Shows this one to whoever comes.
     pub fn new(certificate: Certificate) -> Self {
-        Self(Arc::new(Mutex::new(certificate)))
+        Self(Arc::new(Mutex::new(Shown::Given(certificate))))
+    }
+
+    /// Shows what an authority of the hub's own has signed.
+    pub fn own(own: Own) -> Self {
+        Self(Arc::new(Mutex::new(Shown::Own(own))))
     }
 
     /// Whether it is this one that is shown.
     pub fn shows(&self, certificate: &Certificate) -> bool {
-        self.shown().is(certificate)
+        matches!(&*self.shown(), Shown::Given(shown) if shown.is(certificate))
     }
 
     /// Shows this one to whoever comes from now on.
     pub fn show(&self, certificate: Certificate) {
-        *self.shown() = certificate;
+        *self.shown() = Shown::Given(certificate);
+    }
+
+    /// The certificate of the hub's own authority, if it is that which signs.
+    pub fn authority(&self) -> Option<Arc<str>> {
+        match &*self.shown() {
+            Shown::Given(_) => None,
+            Shown::Own(own) => Some(own.pem()),
+        }
     }
 
     /// What a connection that comes now is served by.
     pub(super) fn acceptor(&self) -> TlsAcceptor {
-        self.shown().config().into()
+        match &mut *self.shown() {
+            Shown::Given(certificate) => certificate.config().into(),
+            Shown::Own(own) => own.certificate(now()).config().into(),
+        }
     }
 
-    fn shown(&self) -> MutexGuard<'_, Certificate> {
+    fn shown(&self) -> MutexGuard<'_, Shown> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// By the wall clock since 1970, as clients have it. One from before finds a certificate that is not valid yet.
+pub fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// The handshake. Its time is bounded by whoever waits for it.
