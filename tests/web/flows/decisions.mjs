@@ -35,6 +35,22 @@ export default {
     expect(!faults.length, faults.join("\n"));
   },
 
+  "a card says who decides, and offers nothing to whom it is not for": async (browser) => {
+    const { page, hub, faults, close } = await ready(browser);
+    const [first, second] = hub.world.approvals;
+    first.decided_by = "both";
+    second.decided_by = "companion";
+    await card(page, hub, first);
+    await sees(page, "This takes a companion and a passkey.");
+    await page.goto(`${hub.origin}/#/waiting/${second.request}`);
+    await sees(page, "A companion decides on this.");
+    await settled(page);
+    for (const name of ["Deny", "Hold to approve"])
+      expect((await page.getByRole("button", { name, exact: true }).count()) === 0, `${name} is offered`);
+    await close();
+    expect(!faults.length, faults.join("\n"));
+  },
+
   "let go earlier, or before its end was seen, nothing happens": async (browser) => {
     const { page, hub, faults, close } = await ready(browser, { height: 560 });
     const [first] = hub.world.approvals,

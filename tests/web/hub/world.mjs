@@ -102,6 +102,7 @@ export function approval(world, given) {
     full: parts.join("\n\n"),
     files_kept: true,
     quorum: given.quorum ?? 1,
+    decided_by: given.decided_by ?? "any",
     companions: [
       { name: "shelf", online: true, has_text: true, approved: false, unable_because: null, seen_at: iso(NOON) },
       { name: "hall", online: false, has_text: false, approved: false, unable_because: null, seen_at: iso(NOON - 150 * MIN) }

@@ -120,7 +120,7 @@ export default [
     (hub, { rest: [id] }) => {
       const one = need(hub.world.approvals.find((approval) => approval.request === id));
       const passkeys = hub.world.passkeys.map(({ credential, name }) => ({ credential, name }));
-      return { ...one, ...(hub.web ? { web: { may: true, because: null, passkeys } } : {}) };
+      return { ...one, ...(hub.web && one.decided_by !== "companion" ? { web: { may: true, because: null, passkeys } } : {}) };
     }
   ],
   [
