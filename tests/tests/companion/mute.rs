@@ -54,5 +54,6 @@ async fn press(hub: &TestHub, long: u64) -> Result<()> {
     buttons.send((Button::Deny, Edge::Pressed)).await?;
     sleep(Duration::from_millis(long)).await;
     buttons.send((Button::Deny, Edge::Released)).await?;
-    Ok(sleep(Duration::from_millis(100)).await)
+    sleep(Duration::from_millis(100)).await;
+    Ok(())
 }

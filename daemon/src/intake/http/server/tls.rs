@@ -49,7 +49,7 @@ enum Shown {
     /// The configuration's files.
     Given(Certificate),
     /// An authority of the hub's own.
-    Own(Own),
+    Own(Box<Own>),
 }
 
 impl Tls {
@@ -60,7 +60,7 @@ impl Tls {
 
     /// Shows what an authority of the hub's own has signed.
     pub fn own(own: Own) -> Self {
-        Self(Arc::new(Mutex::new(Shown::Own(own))))
+        Self(Arc::new(Mutex::new(Shown::Own(Box::new(own)))))
     }
 
     /// Whether it is this one that is shown.
