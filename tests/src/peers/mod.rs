@@ -15,6 +15,7 @@
 
 mod cable;
 pub mod debian;
+pub mod esp_rom;
 mod html;
 mod judged;
 mod judges;
