@@ -31,6 +31,7 @@ use esp_hal::{
     time::Rate,
     timer::timg::TimerGroup,
     uart::{Config as UartConfig, Uart},
+    usb::usb_serial_jtag::UsbSerialJtag,
 };
 use esp_println::println;
 use esp_radio::wifi::{ControllerConfig, Interface, WifiController};
@@ -38,7 +39,7 @@ use gatepost_companion::{
     Companion, Geometry, Settings, Storage as _, event_loop,
     flash::storage::FlashStorage,
     net::{
-        setup::{About, SetUp, serve::serve},
+        setup::{About, SetUp, lines::Lines, serve::serve},
         wifi::Wifi,
     },
     slots::partitions::SLOT_BYTES,
@@ -89,11 +90,11 @@ async fn run_wifi(wifi: &'static Wifi, mut station: EspStation) -> ! {
     wifi.run(&mut station, Delay).await
 }
 
-/// Set-up over the serial line. The log goes out there too, a line at a time; packets come between its lines.
+/// Set-up over the UART, where the log goes out too, a line at a time, and packets come between its lines; and over the chip's own USB.
 #[embassy_executor::task]
 async fn set_up(
     mut wifi: &'static Wifi,
-    mut line: Uart<'static, Async>,
+    mut line: Lines<Uart<'static, Async>, UsbSerialJtag<'static, Async>, Delay>,
     mut storage: FlashStorage<flash::Partition>,
 ) {
     let about = About { version: release::VERSION_TEXT, chip: CHIP.0 };
@@ -154,6 +155,8 @@ async fn main(spawner: Spawner) -> ! {
     let serial = serial.with_rx(pins.GPIO20).with_tx(pins.GPIO21);
     #[cfg(feature = "esp32c6")]
     let serial = serial.with_rx(pins.GPIO17).with_tx(pins.GPIO16);
+    // The chip's own USB, on pins that it has for nothing else.
+    let usb = UsbSerialJtag::new(pins.USB_DEVICE);
     // --------------------------------------------------------------------------------------------------------------
 
     let mut storage = FlashStorage::new(partition.clone());
@@ -170,7 +173,8 @@ async fn main(spawner: Spawner) -> ! {
     spawner.spawn(network(runner).expect("spawned once"));
     spawner.spawn(run_wifi(wifi, EspStation(radio)).expect("spawned once"));
     let set_up_storage = FlashStorage::new(partition);
-    spawner.spawn(set_up(wifi, serial.into_async(), set_up_storage).expect("spawned once"));
+    let lines = Lines::new(serial.into_async(), usb.into_async(), Delay);
+    spawner.spawn(set_up(wifi, lines, set_up_storage).expect("spawned once"));
 
     let mut board = Board::new(Switches::new(approve, deny, Delay), bus, light);
     let companion = Companion::with_updates(storage, random, Geometry::SMALL, Settings::default(), updates);

@@ -6,6 +6,7 @@
 //!
 //! - [`clock`]: time and timers, and the watchdog of a trial; [`uart`]: the log;
 //! - [`board`]: keys and screen, as the application asks for them; [`net`]: the network card;
+//! - [`wire`]: what the set-up takes for a radio, and the serial line that it is told over;
 //! - [`firmware`]: what runs here, and whose updates it takes.
 //!
 //! A loader of its own starts it, from one of two slots: `boot`, beside this folder.
@@ -18,14 +19,20 @@ mod clock;
 mod firmware;
 mod net;
 mod uart;
+mod wire;
 
-use core::cell::RefCell;
+use core::{cell::RefCell, fmt::Write as _};
 
 use board::Board;
 use embassy_executor::Spawner;
+use embassy_time::Delay;
 use gatepost_companion::{
-    Companion, Geometry, Hub, Network, Settings, Storage as _, event_loop,
-    flash::{blocks::Blocks, storage::FlashStorage},
+    Companion, Geometry, Hub, Settings, Storage as _, event_loop,
+    flash::{blocks::Blocks, part::Part, storage::FlashStorage},
+    net::{
+        setup::{About, SetUp, serve::serve},
+        wifi::Wifi,
+    },
     slots::{flat::Flaw, partitions::parts},
     update::{Started, Updater, Updates as _, Watched},
 };
@@ -33,10 +40,13 @@ use gatepost_link::seal::Random as _;
 use gatepost_net::{
     Connector,
     card::{self, Port},
+    now,
 };
 use gatepost_virtio::{self as virtio, flash::Flash, handover, machine, random::HardwareRandom};
+use heapless::String;
 use static_cell::StaticCell;
 use virtio_drivers::transport::DeviceType;
+use wire::{Line, Wire};
 
 /// Where QEMU's user network has its host, and a broker's port: for a device that was told nothing else.
 const HOST: (&str, u16) = ("10.0.2.2", 1883);
@@ -53,6 +63,23 @@ async fn network(port: Port<net::Virtio>, flaw: Flaw) -> ! {
         assert!(flaw != Flaw::Panics, "as its image's header wants it");
     })
     .await
+}
+
+/// A set-up over the serial line, between the lines of the log.
+#[embassy_executor::task]
+async fn set_up(
+    mut wifi: &'static Wifi,
+    version: &'static str,
+    mut storage: FlashStorage<Part<'static, Blocks<Flash>>>,
+) {
+    let mut set_up = SetUp::new(About { version, chip: "QEMU virt" }, wifi.known());
+    let on_error = |error| log!("the network could not be stored: {error}");
+    serve(&mut set_up, &mut Line, &mut wifi, &mut storage, now, on_error).await;
+}
+
+#[embassy_executor::task]
+async fn run_wire(wifi: &'static Wifi) -> ! {
+    wifi.run(&mut Wire::default(), Delay).await
 }
 
 #[embassy_executor::main]
@@ -87,11 +114,21 @@ async fn main(spawner: Spawner) -> ! {
     }
 
     let mut random = HardwareRandom(virtio::take(DeviceType::EntropySource, virtio::Entropy::new));
+    let set_up_storage = FlashStorage::new(storage.clone());
     let mut storage = FlashStorage::new(storage);
     let known = storage.load_network().unwrap_or_else(|error| panic!("the storage: {error}"));
-    let hub = known.as_ref().and_then(Network::hub);
-    let hub = hub.unwrap_or_else(|| Hub { host: HOST.0.try_into().expect("it is short"), port: HOST.1 });
-    log!("hub: {hub}");
+    static WIFI: StaticCell<Wifi> = StaticCell::new();
+    let wifi: &Wifi = WIFI.init(Wifi::new(known));
+    let hub = || {
+        let here = || Hub { host: HOST.0.try_into().expect("it is short"), port: HOST.1 };
+        Some(wifi.hub().unwrap_or_else(here))
+    };
+    log!("hub: {}", hub().expect("there is one"));
+    static VERSION: StaticCell<String<16>> = StaticCell::new();
+    let version = VERSION.init(String::new());
+    let _ = write!(version, "{}", header.version);
+    spawner.spawn(set_up(wifi, version, set_up_storage).expect("spawned once"));
+    spawner.spawn(run_wire(wifi).expect("spawned once"));
 
     let card =
         net::Virtio(virtio::take(DeviceType::Network, |slot| virtio::Network::new(slot, virtio::PACKET)));
@@ -110,5 +147,5 @@ async fn main(spawner: Spawner) -> ! {
     let companion = Companion::with_updates(storage, random, Geometry::LARGE, Settings::default(), updates);
     let mut companion = companion.unwrap_or_else(|error| panic!("the storage: {error}"));
     log!("device: {}", gatepost_link::topic::name(companion.device()));
-    event_loop::run(&mut companion, &mut board, &mut Connector::new(stack, || Some(hub.clone()))).await
+    event_loop::run(&mut companion, &mut board, &mut Connector::new(stack, hub)).await
 }
