@@ -425,6 +425,22 @@ impl Client {
         if status.is_success() { Ok(body) } else { Err(ClientError::Refused(body)) }
     }
 
+    /// The firmware of the newest release for a board.
+    ///
+    /// # Errors
+    /// The hub does not answer, or has none.
+    pub async fn release_image(&self, board: &str) -> Result<Vec<u8>, ClientError> {
+        let path = format!("/v1/updates/image{}", query(&[("board", board.to_owned())]));
+        let call = self.request(Method::GET, &path).await?.timeout(SLACK);
+        let answer = call.send().await.map_err(|error| self.away(error))?;
+        let status = answer.status();
+        self.is_its_own(status)?;
+        match status.is_success() {
+            true => Ok(answer.bytes().await.map_err(|error| self.away(error))?.into()),
+            false => Err(ClientError::Refused(answer.json().await.map_err(|error| self.away(error))?)),
+        }
+    }
+
     /// Makes a call; a refusal becomes an error that says what to do.
     pub async fn call(&self, method: Method, path: &str, request: Request<'_>) -> Result<Value, ClientError> {
         let (status, body) = self.ask(method, path, request).await?;

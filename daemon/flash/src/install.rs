@@ -73,12 +73,17 @@ pub enum Progress {
     Again,
 }
 
-/// Which board is on a port. It stays in its loader.
+/// Which board is on a port. What it runs goes on, where the port can restart it; else it stays in its loader.
 ///
 /// # Errors
 /// Nothing of ours is there.
 pub fn detect(path: &Path) -> Result<Board, InstallError> {
-    Ok(Session::begin(path)?.board)
+    let mut session = Session::begin(path)?;
+    if session.has_reset {
+        // Whether it was restarted changes nothing of what it is.
+        let _ = session.restart();
+    }
+    Ok(session.board)
 }
 
 /// Writes a board, verifies it and starts it.

@@ -34,11 +34,11 @@ struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
-    /// Say which board is there, and leave it in its loader.
+    /// Say which board is there.
     Detect,
     /// Write firmware into it, verify it, and start it.
     Write {
-        /// A file of a release: gatepost-BOARD-VERSION.bin, .ota.bin or .gpu.
+        /// A file of a release: gatepost-BOARD-VERSION.bin, .ota.bin or .gpu; or - for standard input.
         image: PathBuf,
     },
     /// List the wireless networks that a companion hears.
@@ -79,7 +79,11 @@ fn write(port: &Path, path: &Path) -> Result<(), String> {
     let cannot = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
     let mut file = Vec::new();
     let most = MAX_FILE as u64 + 1;
-    File::open(path).and_then(|open| open.take(most).read_to_end(&mut file)).map_err(cannot)?;
+    let read = match path == Path::new("-") {
+        true => std::io::stdin().take(most).read_to_end(&mut file),
+        false => File::open(path).and_then(|open| open.take(most).read_to_end(&mut file)),
+    };
+    read.map_err(cannot)?;
     if file.len() > MAX_FILE {
         return Err(format!("{} is longer than a board's whole flash", path.display()));
     }

@@ -79,8 +79,8 @@ pub enum SetUpError {
     Line(io::Error),
     /// Nobody answers.
     #[error(
-        "the board runs but does not answer: press its RESET and run this again. Firmware before 0.1.0 answers on its UART alone, not on \
-         the chip's own USB"
+        "the board does not answer: press its RESET and run this again. Older firmware answers on its UART alone, and not on the chip's own \
+         USB: write the newest"
     )]
     Silent,
     /// Something else answers.

@@ -129,6 +129,23 @@ impl Updates {
         Ok(release)
     }
 
+    /// The image of a board's newest release, verified once more; nothing if there is no release for it.
+    ///
+    /// # Errors
+    /// The database's, or why the file is not fit to be used.
+    pub async fn image(&self, board: String) -> Result<Option<Result<Vec<u8>, String>>, StoreError> {
+        let kept = self.store().read(store::releases).await?;
+        // The newest of a board comes first.
+        let Some(release) = kept.into_iter().find(|release| release.board == board) else { return Ok(None) };
+        let updates = self.clone();
+        let loaded = tokio::task::spawn_blocking(move || {
+            let known = updates.roots()?;
+            let package = updates.0.releases.load(&release, known.as_ref());
+            Ok(Some(package.map(|package| package.image().to_vec())))
+        });
+        loaded.await.map_err(|_| StoreError::Closed)?
+    }
+
     /// Removes files that no release needs: of those that went, or that a process left which was killed.
     pub(crate) async fn tidy(&self) -> Result<(), StoreError> {
         let kept = self.store().read(store::releases).await?;

@@ -68,6 +68,11 @@ impl Package {
         image_id(&self.manifest.image)
     }
 
+    /// Its image.
+    pub fn image(&self) -> &[u8] {
+        &self.file[self.image.clone()]
+    }
+
     /// At most `length` bytes of a part from `offset` on; fewer at its end, and [`None`] behind it.
     pub fn block(&self, part: Part, offset: u32, length: usize) -> Option<&[u8]> {
         let part = match part {

@@ -13,7 +13,11 @@ use gatepost_link::{RequestId, decision::PublicKey, document::Document, envelope
 use super::{Client, TestHub, eventually, inside, updating::within_long};
 use crate::peers::{
     Cable, Man,
-    qemu::{Qemu, flash::Flash, picture::Picture},
+    qemu::{
+        Qemu,
+        flash::{Flash, Kept},
+        picture::Picture,
+    },
 };
 
 /// A short press.
@@ -55,6 +59,17 @@ impl TestHub {
         Ok(board)
     }
 
+    /// A board that knows no hub yet, switched on. Its cable's near end is for whoever tells it.
+    ///
+    /// # Errors
+    /// The hub is stopped, or the board does not start.
+    pub fn blank_board(&self) -> Result<Board> {
+        let cable = Cable::to(self.broker_port()?)?;
+        let mut board = Board { keys: None, flash: Flash::new()?, cable, qemu: None };
+        board.switch_on()?;
+        Ok(board)
+    }
+
     /// A board that nobody has paired yet, switched on.
     ///
     /// # Errors
@@ -87,6 +102,19 @@ impl Board {
     /// It made its keys itself.
     pub fn device(&self) -> Result<PublicKey> {
         Ok(inside::device(self.keys.as_ref().context("nobody knows its keys")?))
+    }
+
+    /// What it keeps. It must be switched off.
+    ///
+    /// # Errors
+    /// The file system's, or something of it is damaged.
+    pub fn kept(&self) -> Result<Kept> {
+        self.flash.kept()
+    }
+
+    /// Where it finds its hub, as it must be told.
+    pub fn hub_address(&self) -> String {
+        format!("10.0.2.2:{}", self.cable.port())
     }
 
     /// Pulls its network cable.

@@ -21,13 +21,16 @@ const LONGEST: Duration = Duration::from_secs(180);
 
 /// The program, built once a test binary; Cargo has nothing to do if it is fresh.
 static PROGRAM: LazyLock<Result<PathBuf, String>> =
-    LazyLock::new(|| build().map_err(|error| format!("{error:#}")));
+    LazyLock::new(|| build("gatepost").map_err(|error| format!("{error:#}")));
+/// The program that writes boards, which it starts.
+static FLASHER: LazyLock<Result<PathBuf, String>> =
+    LazyLock::new(|| build("gatepost-flash").map_err(|error| format!("{error:#}")));
 
-fn build() -> Result<PathBuf> {
+fn build(name: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
     command
-        .args(["build", "--package", "gatepost", "--locked", "--message-format", "json"])
+        .args(["build", "--package", name, "--locked", "--message-format", "json"])
         .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
     // What Cargo says of this package to its tests, build scripts would take for news about theirs.
     for (name, _) in std::env::vars_os() {
@@ -44,9 +47,19 @@ fn build() -> Result<PathBuf> {
     String::from_utf8(built.stdout)?
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .find(|message| message["target"]["name"] == "gatepost" && message["executable"].is_string())
+        .find(|message| message["target"]["name"] == name && message["executable"].is_string())
         .and_then(|message| message["executable"].as_str().map(PathBuf::from))
-        .context("cargo built no gatepost")
+        .with_context(|| format!("cargo built no {name}"))
+}
+
+/// The program that writes boards, beside [`program`].
+///
+/// # Errors
+/// It cannot be built.
+pub fn flasher() -> Result<&'static Path> {
+    let (flasher, program) = (FLASHER.as_deref().map_err(|error| anyhow!("{error}"))?, program()?);
+    ensure!(flasher.parent() == program.parent(), "{} is elsewhere", flasher.display());
+    Ok(flasher)
 }
 
 /// The program that the tests run, built as this workspace has it.

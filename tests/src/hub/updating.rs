@@ -148,7 +148,7 @@ impl UpdatingBoard {
     /// # Errors
     /// It did.
     pub fn is_whole(&self) -> Result<()> {
-        let Kept { keys, bond, counter } = self.flash.kept()?;
+        let Kept { keys, bond, counter, .. } = self.flash.kept()?;
         ensure!(keys.as_ref() == Some(self.hub.keys()), "other keys");
         ensure!(bond.as_ref() == Some(self.hub.bond()), "another bond");
         ensure!(counter > self.before.counter, "the counter went back: {counter}");

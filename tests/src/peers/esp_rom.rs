@@ -76,16 +76,7 @@ impl EspRom {
     /// # Errors
     /// The system has no pseudo-terminal.
     pub fn start(chip: u32, fault: Fault) -> Result<Self> {
-        let state = State {
-            chip,
-            fault,
-            flash: vec![0xff; FLASH],
-            frames: 0,
-            writing: None,
-            restarts: 0,
-            runs: None,
-        };
-        Self::with(state)
+        Self::with(Self::state_of(chip, fault))
     }
 
     /// A chip that speaks on this socket once it was restarted.
@@ -98,6 +89,21 @@ impl EspRom {
         Ok(rom)
     }
 
+    /// A chip that does not wait in its loader: what it runs speaks on this socket.
+    ///
+    /// # Errors
+    /// The system has no pseudo-terminal.
+    pub fn running(runs: PathBuf) -> Result<Self> {
+        let mut state = Self::state_of(0, Fault::None);
+        (state.runs, state.restarts) = (Some(runs), 1);
+        Self::with(state)
+    }
+
+    fn state_of(chip: u32, fault: Fault) -> State {
+        let flash = vec![0xff; FLASH];
+        State { chip, fault, flash, frames: 0, writing: None, restarts: 0, runs: None }
+    }
+
     fn with(state: State) -> Result<Self> {
         let (mut master, mut slave) = TTYPort::pair().context("a pseudo-terminal")?;
         master.set_timeout(LOOK)?;
@@ -108,8 +114,15 @@ impl EspRom {
         let (state, stop) = (Arc::new(Mutex::new(state)), Arc::new(AtomicBool::new(false)));
         let (chip, ends) = (Arc::clone(&state), Arc::clone(&stop));
         let line = thread::spawn(move || {
+            let runs = {
+                let state = chip.lock().unwrap_or_else(PoisonError::into_inner);
+                state.runs.clone().filter(|_| state.restarts > 0)
+            };
             // What runs behind the line may end before it.
-            let _ = serve(&mut master, &chip, &ends);
+            let _ = match runs {
+                Some(socket) => run(&mut master, &socket, &ends),
+                None => serve(&mut master, &chip, &ends),
+            };
             let _ = fs::remove_file(link);
         });
         Ok(Self { folder, state, stop, line: Some(line) })

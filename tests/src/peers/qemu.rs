@@ -32,6 +32,8 @@ use crate::hub::eventually;
 
 /// The bus's socket in its folder.
 const BUS: &str = "bus";
+/// The serial line's socket in its folder.
+const LINE: &str = "line";
 const START: Duration = Duration::from_secs(30);
 /// Between two looks at the screen.
 const LOOK: Duration = Duration::from_millis(50);
@@ -75,7 +77,10 @@ impl Qemu {
         let folder = dir.path().to_owned();
         let path =
             |name: &str| Ok::<_, anyhow::Error>(folder.join(name).to_str().context("not UTF-8")?.to_owned());
-        let (serial, socket) = (format!("file:{}", path("serial")?), path("monitor")?);
+        // What it says is written down, and heard by whoever is connected; what they say it hears.
+        let (line, log) = (path(LINE)?, path("serial")?);
+        let serial = format!("socket,id=line,path={line},server=on,wait=off,logfile={log}");
+        let socket = path("monitor")?;
         let drive = format!("file={},format=raw,if=none,id=flash", flash.path().display());
         let monitor = format!("unix:{socket},server,nowait");
         let bus = format!("unix:{},server,nowait", path(BUS)?);
@@ -85,7 +90,7 @@ impl Qemu {
             dir,
             &[
                 &["qemu-system-riscv32", "-M", "virt", "-m", "32M", "-bios", "none", "-display", "none"][..],
-                &["-kernel", loader, "-serial", &serial, "-qmp", &monitor],
+                &["-kernel", loader, "-chardev", &serial, "-serial", "chardev:line", "-qmp", &monitor],
                 &["-global", "virtio-mmio.force-legacy=false"],
                 &["-netdev", "user,id=lan", "-device", "virtio-net-device,netdev=lan"],
                 &["-drive", &drive, "-device", "virtio-blk-device,drive=flash"],
@@ -175,6 +180,11 @@ impl Qemu {
     /// The board's bus.
     pub fn bus(&self) -> Bus {
         Bus::at(self.folder.join(BUS))
+    }
+
+    /// The socket of its serial line, for one at a time.
+    pub fn line(&self) -> PathBuf {
+        self.folder.join(LINE)
     }
 
     /// What the screen shows.

@@ -1,5 +1,6 @@
 //! The companion's firmware: the crates that it stands on, its image in QEMU, and updates of it there.
 
+mod install;
 mod installer;
 mod no_std;
 mod qemu;

@@ -7,7 +7,10 @@ use std::{
 };
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use gatepost_tests::{hub::program::program, peers::chore};
+use gatepost_tests::{
+    hub::program::{flasher, program},
+    peers::chore,
+};
 use tempfile::TempDir;
 
 #[cfg(target_arch = "x86_64")]
@@ -35,7 +38,7 @@ impl Packages {
         ARCHITECTURE
     }
 
-    /// The program in them.
+    /// The program in them. The one that writes boards is beside it.
     pub(crate) fn program(&self) -> &Path {
         &self.program
     }
@@ -43,8 +46,10 @@ impl Packages {
     fn make() -> Result<Self> {
         let folder = tempfile::tempdir()?;
         let bare = folder.path().join("gatepost");
-        let stripped = Command::new("strip").arg("-o").args([&bare, program()?]).status()?;
-        ensure!(stripped.success(), "strip: {stripped}");
+        for (bare, program) in [(&bare, program()?), (&bare.with_file_name("gatepost-flash"), flasher()?)] {
+            let stripped = Command::new("strip").arg("-o").args([bare, program]).status()?;
+            ensure!(stripped.success(), "strip: {stripped}");
+        }
         let package = |version: &str| packaged(&bare, version, folder.path());
         let (old, new) = (package("0.1.0")?, package("0.2.0")?);
         Ok(Self { program: bare, old, new, _folder: folder })

@@ -168,6 +168,7 @@ fn the_hub_is_updated_by_apt_and_goes_back_by_itself() -> Result<()> {
     let bad = updated.house.debian.root().join("root/bad");
     fs::write(&bad, "#!/bin/sh\nexit 1\n")?;
     fs::set_permissions(&bad, fs::Permissions::from_mode(0o755))?;
+    fs::copy(packages.program().with_file_name("gatepost-flash"), bad.with_file_name("gatepost-flash"))?;
     let package = packaged(&bad, "0.3.0", bad.parent().context("a folder")?)?;
     updated.publish(&package)?;
     let back = updated.roll_out(&[])?;

@@ -35,6 +35,7 @@ impl Desk {
         for architecture in ["amd64", "arm64", "armhf"] {
             fs::copy(program, desk.path(&format!("built/gatepost-{architecture}")))?;
         }
+        fs::copy(program.with_file_name("gatepost-flash"), desk.path("built/gatepost-flash"))?;
         fs::write(desk.path(&format!("built/gatepost-{VERSION}.tar.xz")), "the source")?;
         let version = Version::new(VERSION).context("the workspace's version")?;
         for board in Board::ALL {

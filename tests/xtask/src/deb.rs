@@ -1,4 +1,4 @@
-//! A Debian package of the hub: its program, the service's files of `daemon/packaging`, man pages and completions.
+//! A Debian package of the hub: its programs, the service's files of `daemon/packaging`, man pages and completions.
 //!
 //! It is put together file by file and handed to `dpkg-deb`, as <https://www.debian.org/doc/debian-policy/> wants it. The same tree makes
 //! the same bytes: all times in it are those of the commit, or `SOURCE_DATE_EPOCH`.
@@ -20,6 +20,8 @@ use super::{VERSION, cargo, hub, notices, root, run};
 const DEPENDS: &str = "libc6 (>= 2.36), libgcc-s1, systemd, ca-certificates";
 const MAINTAINER: &str = "The Gatepost authors <gatepost@gatepost.invalid>";
 const HOMEPAGE: &str = "https://github.com/gatepost/gatepost";
+/// Where its programs go: the hub's, and the one that writes boards, which nobody starts but that.
+const PROGRAMS: [&str; 2] = ["usr/bin/gatepost", "usr/libexec/gatepost-flash"];
 /// The files that it installs as they are: where, and from where.
 const FILES: [(&str, &str); 8] = [
     ("usr/lib/systemd/system/gatepost.service", "daemon/packaging/systemd/gatepost.service"),
@@ -45,7 +47,7 @@ const COMPLETIONS: [(&str, &str); 3] = [
 pub(crate) struct Wanted {
     /// The architecture, as Debian calls it.
     architecture: Architecture,
-    /// A program that is there already. Without it, one is built.
+    /// A program that is there already, with gatepost-flash beside it. Without it, both are built.
     #[arg(long, value_name = "FILE")]
     program: Option<PathBuf>,
     /// The version, if not the workspace's.
@@ -116,9 +118,14 @@ struct Tree {
 
 /// Makes the package, prints its size, and returns where it is.
 pub(crate) fn make(wanted: &Wanted) -> Result<PathBuf> {
-    let program = match &wanted.program {
-        Some(program) => root().join(program),
-        None => hub::build(wanted.architecture.machine())?,
+    let machine = wanted.architecture.machine();
+    let (program, flasher) = match &wanted.program {
+        Some(program) => {
+            let program = root().join(program);
+            let flasher = program.with_file_name("gatepost-flash");
+            (program, flasher)
+        }
+        None => (hub::build(machine)?, hub::build_flasher(machine)?),
     };
     let released = wanted.version.clone().unwrap_or_else(|| VERSION.into());
     let version = debians(&released);
@@ -128,7 +135,7 @@ pub(crate) fn make(wanted: &Wanted) -> Result<PathBuf> {
     let epoch = epoch()?;
     let temporary = tempfile::tempdir()?;
     let tree = Tree { folder: temporary.path().join("gatepost") };
-    tree.fill(&program, &version, &epoch)?;
+    tree.fill([&program, &flasher], &version, &epoch)?;
     let notices = notices::of_the_hub(&[wanted.architecture.machine()])?;
     tree.write_compressed("usr/share/doc/gatepost/THIRD-PARTY", notices.as_bytes())?;
     tree.control(wanted.architecture, &version)?;
@@ -196,9 +203,11 @@ impl Tree {
         compress(&self.folder.join(path), &[])
     }
 
-    fn fill(&self, program: &Path, version: &str, epoch: &str) -> Result<()> {
-        let bytes = fs::read(program).with_context(|| program.display().to_string())?;
-        self.write("usr/bin/gatepost", &bytes, 0o755)?;
+    fn fill(&self, programs: [&Path; 2], version: &str, epoch: &str) -> Result<()> {
+        for (program, path) in programs.into_iter().zip(PROGRAMS) {
+            let bytes = fs::read(program).with_context(|| program.display().to_string())?;
+            self.write(path, &bytes, 0o755)?;
+        }
         for (path, from) in FILES {
             self.write(path, &fs::read(root().join(from)).with_context(|| from.to_owned())?, 0o644)?;
         }

@@ -11,6 +11,10 @@ use clap::ValueEnum;
 
 use super::{paths, root, run, toolchain};
 
+/// The packages, which have a program each, of the same name.
+const HUB: &str = "gatepost";
+const FLASHER: &str = "gatepost-flash";
+
 /// What a hub runs on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Machine {
@@ -76,30 +80,18 @@ pub(crate) fn make(wanted: &Wanted) -> Result<()> {
     if !wanted.unoptimized {
         return build(wanted.machine).map(|_| ());
     }
-    let (mut cargo, folder) = compiling(wanted.machine, &[])?;
+    let (mut cargo, folder) = compiling(wanted.machine, HUB, &[])?;
     // The dependencies too, which the tests' own builds optimise.
     cargo.args(["--config", "profile.dev.debug=false", "--config", "profile.dev.strip=true"]);
     cargo.args(["--config", "profile.dev.package.'*'.opt-level=0"]);
-    let program = compile(&mut cargo, wanted.machine, &folder, "debug")?;
+    let program = compile(&mut cargo, wanted.machine, HUB, &folder, "debug")?;
     println!("{}", program.display());
     Ok(())
 }
 
 /// Builds the hub for a machine as it is released, prints its size, and returns where it is.
 pub(crate) fn build(machine: Machine) -> Result<PathBuf> {
-    // What tells how to get back out of each function: a program that ends at a panic, and has no names, has no use for that
-    // tenth of itself. And the program's number is of what is in it, whatever the linker would take.
-    let mut flags = ["-Cforce-unwind-tables=no", "-Clink-arg=-Wl,--build-id=sha1"].map(String::from).to_vec();
-    // Debian 12's own linker packs no relocations for this processor: a megabyte (daemon/build.rs).
-    if let Some(folder) = toolchain::lld_for_c() {
-        flags.extend(["-Clink-arg=-fuse-ld=lld".to_owned(), format!("-Clink-arg=-B{}", folder.display())]);
-    }
-    let (mut cargo, folder) = compiling(machine, &flags)?;
-    // A tenth smaller again, for a minute more of building.
-    cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
-    // And again, for three minutes more: what several crates made of the same generic code is one.
-    cargo.env("CARGO_PROFILE_RELEASE_LTO", "fat");
-    let program = compile(cargo.arg("--release"), machine, &folder, "release")?;
+    let program = released(machine, HUB)?;
     let target = machine.target();
     let bytes = fs::metadata(&program).with_context(|| program.display().to_string())?.len();
     let budget = machine.budget();
@@ -109,8 +101,30 @@ pub(crate) fn build(machine: Machine) -> Result<PathBuf> {
     Ok(program)
 }
 
-/// A cargo that builds the hub for a machine with these flags of rustc's, and the folder that it builds in.
-fn compiling(machine: Machine, flags: &[String]) -> Result<(Command, PathBuf)> {
+/// Builds the program that writes boards, which the hub starts, as it is released; returns where it is.
+pub(crate) fn build_flasher(machine: Machine) -> Result<PathBuf> {
+    released(machine, FLASHER)
+}
+
+/// Builds a program for a machine as it is released.
+fn released(machine: Machine, package: &str) -> Result<PathBuf> {
+    // What tells how to get back out of each function: a program that ends at a panic, and has no names, has no use for that
+    // tenth of itself. And the program's number is of what is in it, whatever the linker would take.
+    let mut flags = ["-Cforce-unwind-tables=no", "-Clink-arg=-Wl,--build-id=sha1"].map(String::from).to_vec();
+    // Debian 12's own linker packs no relocations for this processor: a megabyte (daemon/build.rs).
+    if let Some(folder) = toolchain::lld_for_c() {
+        flags.extend(["-Clink-arg=-fuse-ld=lld".to_owned(), format!("-Clink-arg=-B{}", folder.display())]);
+    }
+    let (mut cargo, folder) = compiling(machine, package, &flags)?;
+    // A tenth smaller again, for a minute more of building.
+    cargo.env("CARGO_PROFILE_RELEASE_CODEGEN_UNITS", "1");
+    // And again, for three minutes more: what several crates made of the same generic code is one.
+    cargo.env("CARGO_PROFILE_RELEASE_LTO", "fat");
+    compile(cargo.arg("--release"), machine, package, &folder, "release")
+}
+
+/// A cargo that builds a package for a machine with these flags of rustc's, and the folder that it builds in.
+fn compiling(machine: Machine, package: &str, flags: &[String]) -> Result<(Command, PathBuf)> {
     let (target, compiler) = (machine.target(), machine.compiler());
     let folder = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     // Not in target/ itself: another compiler may have built it.
@@ -119,18 +133,24 @@ fn compiling(machine: Machine, flags: &[String]) -> Result<(Command, PathBuf)> {
     // What compiles C asks for it by the target's name.
     cargo.env(format!("CC_{}", target.replace('-', "_")), compiler);
     paths::hide(&mut cargo, target, &folder, flags, machine.c_flags())?;
-    cargo.args(["build", "--locked", "--package", "gatepost", "--target", target]);
+    cargo.args(["build", "--locked", "--package", package, "--target", target]);
     cargo.arg("--target-dir").arg(&folder);
     Ok((cargo, folder))
 }
 
 /// Runs it, and returns where the program is.
-fn compile(cargo: &mut Command, machine: Machine, folder: &Path, profile: &str) -> Result<PathBuf> {
-    let package = machine.compiler().trim_end_matches("-gcc");
+fn compile(
+    cargo: &mut Command,
+    machine: Machine,
+    package: &str,
+    folder: &Path,
+    profile: &str,
+) -> Result<PathBuf> {
+    let compiler = machine.compiler().trim_end_matches("-gcc");
     run(cargo).with_context(|| {
-        format!("it takes a C compiler for {}: apt-get install gcc-{package}", machine.target())
+        format!("it takes a C compiler for {}: apt-get install gcc-{compiler}", machine.target())
     })?;
-    let program = folder.join(machine.target()).join(profile).join("gatepost");
+    let program = folder.join(machine.target()).join(profile).join(package);
     paths::are_hidden(&program, folder)?;
     Ok(program)
 }

@@ -1,4 +1,4 @@
-//! The licences of what is compiled into the hub's program: MIT, BSD, ISC and Unicode want their notices to go along with it.
+//! The licences of what is compiled into the hub's programs: MIT, BSD, ISC and Unicode want their notices to go along with it.
 //!
 //! Each crate is listed with its version and its licence; the texts in its folder follow, equal ones once. The same `Cargo.lock` makes
 //! the same bytes. What only builds another crate is left out; what makes code of it as it is compiled (a macro) is not.
@@ -24,7 +24,7 @@ const DEPTH: usize = 4;
 /// The most bytes of a text.
 const LONGEST: u64 = 256 * 1024;
 const BEGIN: &str = "What is compiled into Gatepost's hub\n\n\
-    Gatepost itself is under the MIT licence or the Apache License 2.0, as you choose. These are the crates of others in its program,\n\
+    Gatepost itself is under the MIT licence or the Apache License 2.0, as you choose. These are the crates of others in its programs,\n\
     each with its licence as an SPDX expression and the numbers of the texts that it came with. The texts follow.\n\n";
 
 /// A crate of somebody else.
@@ -72,14 +72,17 @@ pub(crate) fn of_the_hub(machines: &[Machine]) -> Result<String> {
     notices(&crates, &standard)
 }
 
-/// The crates of others that the hub needs when it runs.
+/// The crates of others that the hub and the program that writes boards need when they run.
 fn needed(metadata: &Value) -> Result<Vec<Crate>> {
     let packages: BTreeMap<&str, &Value> =
         list(&metadata["packages"]).filter_map(|package| Some((package["id"].as_str()?, package))).collect();
     let nodes: BTreeMap<&str, &Value> =
         list(&metadata["resolve"]["nodes"]).filter_map(|node| Some((node["id"].as_str()?, node))).collect();
-    let (hub, _) = packages.iter().find(|(_, package)| package["name"] == "gatepost").context("the hub")?;
-    let (mut found, mut open) = (BTreeSet::new(), vec![*hub]);
+    let of = |name: &'static str| {
+        let found = packages.iter().find(|(_, package)| package["name"] == name);
+        found.map(|(id, _)| *id).with_context(|| format!("there is no package {name}"))
+    };
+    let (mut found, mut open) = (BTreeSet::new(), vec![of("gatepost")?, of("gatepost-flash")?]);
     while let Some(id) = open.pop() {
         if !found.insert(id) {
             continue;
@@ -222,13 +225,14 @@ mod tests {
         let registry = || Value::from("registry");
         let metadata = serde_json::json!({
             "packages": [
-                package("gatepost", "MIT", Value::Null), package("a", "MIT/Apache-2.0", registry()),
+                package("gatepost", "MIT", Value::Null), package("gatepost-flash", "MIT", Value::Null), package("a", "MIT/Apache-2.0", registry()),
                 package("b", "MIT", registry()), package("c", "MIT", registry()),
                 package("d", "Zlib", registry()), package("built", "MIT", registry()),
             ],
             "resolve": {"nodes": [
                 {"id": "gatepost", "deps": [needs("a", Value::Null), needs("built", "build".into())]},
-                {"id": "a", "deps": [needs("b", Value::Null), needs("c", Value::Null), needs("d", Value::Null)]},
+                {"id": "gatepost-flash", "deps": [needs("d", Value::Null)]},
+                {"id": "a", "deps": [needs("b", Value::Null), needs("c", Value::Null)]},
                 {"id": "b", "deps": []}, {"id": "c", "deps": []}, {"id": "d", "deps": []},
             ]},
         });

@@ -1,6 +1,7 @@
 //! `gatepost companion`: the operator's side of companions, and a companion in this terminal ([`run`]).
 
 mod announce;
+pub(super) mod install;
 pub(super) mod passphrase;
 pub(super) mod run;
 
@@ -28,6 +29,9 @@ pub(super) enum Command {
         #[arg(long)]
         name: Option<String>,
     },
+    /// Make a board a companion: its chip is recognised, the firmware is written and verified, it is told its wireless network and its hub,
+    /// and it is paired. For an ESP32-C3 or ESP32-C6 with a display and two buttons, plugged in here; firmware/README.md has the wiring.
+    Install(Box<install::Arguments>),
     /// Be a companion, in this terminal: show what waits, page by page, and decide on it with two keys. For a hub on this machine or
     /// elsewhere; it must allow software companions. Pair it with: gatepost companion pair, at the hub.
     Run(run::Arguments),
@@ -56,11 +60,12 @@ pub(super) async fn run(place: &Place, command: Command) -> Result<(), Failed> {
     let command = match command {
         // Of the hub it needs to know no more than where its broker is.
         Command::Run(arguments) => return run::run(place, arguments).await,
+        Command::Install(arguments) => return install::run(place, *arguments).await,
         command => command,
     };
     let client = Client::at(place)?;
     match command {
-        Command::Run(_) => {}
+        Command::Run(_) | Command::Install(_) => {}
         Command::Pair { name } => pair(&client, name).await?,
         Command::List { json } => {
             let answer = client.call(Method::GET, "/v1/companions", Request::default()).await?;

@@ -15,20 +15,20 @@ const LONGEST: usize = 4096;
 
 /// Whether somebody is there to be asked.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asking(bool);
+pub(in crate::cli) struct Asking(bool);
 
 impl Asking {
     /// Nobody is asked without a terminal, and if `silent`.
-    pub(super) fn new(silent: bool) -> Self {
+    pub(in crate::cli) fn new(silent: bool) -> Self {
         Self(!silent && stdin().is_terminal() && stderr().is_terminal())
     }
 
-    pub(super) const fn is_possible(self) -> bool {
+    pub(in crate::cli) const fn is_possible(self) -> bool {
         self.0
     }
 
     /// A line; the default if it is empty.
-    pub(super) async fn line(self, question: &str, default: &str) -> Result<String, Failed> {
+    pub(in crate::cli) async fn line(self, question: &str, default: &str) -> Result<String, Failed> {
         let offered = match default {
             "" => String::new(),
             default => format!(" [{}]", visible_line(default)),
@@ -62,7 +62,7 @@ impl Asking {
     }
 
     /// A secret, which is not shown while it is typed or pasted. Nothing if it is empty.
-    pub(super) async fn secret(self, question: &str) -> Result<Option<Secret>, Failed> {
+    pub(in crate::cli) async fn secret(self, question: &str) -> Result<Option<Secret>, Failed> {
         let question = question.to_owned();
         let typed = off_the_runtime(move || prompt::hidden(&question).map_err(Failed::refused)).await?;
         let typed = typed.ok_or_else(stopped)?;

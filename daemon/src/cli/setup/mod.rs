@@ -13,7 +13,7 @@
 //! - `next`: what the person does then.
 
 mod apply;
-mod asking;
+pub(super) mod asking;
 mod chat;
 mod companion;
 mod edit;

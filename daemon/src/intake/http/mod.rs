@@ -294,6 +294,7 @@ table! {
     "companions" "/v1/pairing": post pairing::pair;
     "companions" "/v1/pairing/{code}": post pairing::answer;
     "updates" "/v1/updates": get updates::show, post updates::add;
+    "updates" "/v1/updates/image": get updates::image;
     "updates" "/v1/updates/roll-out": post updates::roll_out;
     "updates" "/v1/updates/hub": post updates::roll_out_hub;
     "updates" "/v1/updates/pause": post updates::pause;

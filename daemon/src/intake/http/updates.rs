@@ -5,17 +5,18 @@ use std::time::Duration;
 use axum::{
     Json,
     extract::{Request, State},
-    http::StatusCode,
+    http::{StatusCode, header},
     response::{IntoResponse as _, Response},
 };
 use gatepost_link::update::Version;
 use serde::{Deserialize, Serialize};
-use utoipa::ToSchema;
+use utoipa::{IntoParams, ToSchema};
 
 use super::{
     Endpoint,
     companions::OPERATOR,
     problem::Refused,
+    query,
     server::{self, Unread},
 };
 use crate::{
@@ -160,6 +161,38 @@ pub(super) async fn add(State(endpoint): State<Endpoint>, request: Request) -> R
             let Release { board, version, .. } = release;
             let added = Added { ok: true, board, version: version.to_string() };
             Ok((StatusCode::CREATED, Json(added)).into_response())
+        })
+        .await
+}
+
+/// Which image is asked for.
+#[derive(Debug, Deserialize, IntoParams)]
+#[serde(deny_unknown_fields)]
+#[into_params(parameter_in = Query)]
+struct Wanted {
+    /// The board, such as `esp32c3`.
+    board: String,
+}
+
+/// The firmware of a board's newest release, as it lies in a slot of the board's flash: what `gatepost companion install` writes. For
+/// the operator.
+#[utoipa::path(
+    get,
+    path = "/v1/updates/image",
+    params(Wanted),
+    responses((status = OK, description = "Its bytes.", body = Vec<u8>, content_type = "application/octet-stream"), Refused<404>, Refused<409>),
+)]
+pub(super) async fn image(State(endpoint): State<Endpoint>, request: Request) -> Response {
+    endpoint
+        .serve(OPERATOR, request, async |_, request| {
+            let Wanted { board } = query::read(&request)?;
+            let image = endpoint.0.updates.image(board).await.map_err(message_service::broken)?;
+            let hint = "add one: gatepost ota add FILE.gpu";
+            let image = image.ok_or_else(|| {
+                Refusal::new(Code::NotFound, "the hub has no release of firmware for this board", hint)
+            })?;
+            let image = image.map_err(|why| Refusal::new(Code::Conflict, why, hint))?;
+            Ok(([(header::CONTENT_TYPE, "application/octet-stream")], image).into_response())
         })
         .await
 }

@@ -36,6 +36,8 @@ pub struct Flash {
 pub struct Kept {
     /// Its keys.
     pub keys: Option<Keys>,
+    /// Its network, and where its hub is.
+    pub network: Option<Network>,
     /// Its bond with a hub.
     pub bond: Option<Bond>,
     /// A number that it never gave before.
@@ -43,12 +45,20 @@ pub struct Kept {
 }
 
 impl Flash {
+    /// One with the firmware in its first slot, and nothing else.
+    ///
+    /// # Errors
+    /// The file system's, or the firmware does not build.
+    pub fn new() -> Result<Self> {
+        Self::written(None, |_| Ok(()))
+    }
+
     /// One with the firmware in its first slot, which knows the hub's broker to be on this port of loopback.
     ///
     /// # Errors
     /// The file system's, or the firmware does not build.
     pub fn set_up(port: u16) -> Result<Self> {
-        Self::written(port, |_| Ok(()))
+        Self::written(Some(port), |_| Ok(()))
     }
 
     /// The same after a pairing.
@@ -56,22 +66,24 @@ impl Flash {
     /// # Errors
     /// The file system's, or the firmware does not build.
     pub fn paired(port: u16, keys: &Keys, bond: &Bond) -> Result<Self> {
-        Self::written(port, |storage| {
+        Self::written(Some(port), |storage| {
             storage.store_keys(keys)?;
             Ok(storage.store_bond(bond)?)
         })
     }
 
-    fn written(port: u16, write: impl Fn(&mut Image<'_>) -> Result<()>) -> Result<Self> {
+    fn written(port: Option<u16>, write: impl Fn(&mut Image<'_>) -> Result<()>) -> Result<Self> {
         let flash = Self { folder: tempfile::tempdir()? };
         let mut bytes = vec![0xff; FLASH_BYTES as usize];
         let image = &Firmware::built()?.image;
         bytes[IMAGES[0] as usize..][..image.len()].copy_from_slice(image);
         let whole = RefCell::new(Memory(bytes));
-        let host = HOST.try_into().map_err(|_| anyhow!("it is short"))?;
-        let network = Network { ssid: Default::default(), password: Default::default(), host, port };
         let mut storage = FlashStorage::new(parts(&whole).storage);
-        storage.store_network(&network)?;
+        if let Some(port) = port {
+            let host = HOST.try_into().map_err(|_| anyhow!("it is short"))?;
+            let network = Network { ssid: Default::default(), password: Default::default(), host, port };
+            storage.store_network(&network)?;
+        }
         write(&mut storage)?;
         flash.write(whole)?;
         Ok(flash)
@@ -84,10 +96,10 @@ impl Flash {
     pub fn kept(&self) -> Result<Kept> {
         let whole = self.read()?;
         let mut storage: Image<'_> = FlashStorage::new(parts(&whole).storage);
-        let (keys, bond) = (storage.load_keys()?, storage.load_bond()?);
+        let (keys, bond, network) = (storage.load_keys()?, storage.load_bond()?, storage.load_network()?);
         let counter = storage.reserve()?;
         self.write(whole)?;
-        Ok(Kept { keys, bond, counter })
+        Ok(Kept { keys, network, bond, counter })
     }
 
     /// Puts a release into the second slot, as if the device had fetched it there. It must be switched off.

@@ -51,7 +51,7 @@ fn checksums(lock: &str) -> BTreeMap<(String, String), String> {
     sums
 }
 
-/// Of everything that cargo knows, what the hub needs when it runs.
+/// Of everything that cargo knows, what the hub needs when it runs, and the program beside it that writes boards.
 fn describe(metadata: &Value, sums: &BTreeMap<(String, String), String>, date: &str) -> Result<Value> {
     let packages: BTreeMap<&str, &Value> =
         list(&metadata["packages"]).filter_map(|package| Some((package["id"].as_str()?, package))).collect();
@@ -60,7 +60,9 @@ fn describe(metadata: &Value, sums: &BTreeMap<(String, String), String>, date: &
         .collect();
     let (hub, _) = packages.iter().find(|(_, package)| package["name"] == "gatepost").context("the hub")?;
     let mut found = BTreeSet::new();
-    let mut open = vec![*hub];
+    // It has no crate of the hub's above it: the hub starts it.
+    let flasher = packages.iter().find(|(_, package)| package["name"] == "gatepost-flash");
+    let mut open: Vec<&str> = [*hub].into_iter().chain(flasher.map(|(id, _)| *id)).collect();
     while let Some(id) = open.pop() {
         if found.insert(id) {
             open.extend(needs.get(id).into_iter().flatten());

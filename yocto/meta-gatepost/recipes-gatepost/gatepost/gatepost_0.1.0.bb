@@ -21,7 +21,7 @@ inherit cargo systemd useradd
 # configuration from the folder in which it runs, which is ${B}, so it is told where it is.
 # https://doc.rust-lang.org/cargo/reference/config.html#hierarchical-structure
 CARGO_DISABLE_BITBAKE_VENDORING = "1"
-CARGO_BUILD_FLAGS:append = " --config ${S}/.cargo/config.toml --package gatepost --bin gatepost"
+CARGO_BUILD_FLAGS:append = " --config ${S}/.cargo/config.toml --package gatepost --bin gatepost --package gatepost-flash --bin gatepost-flash"
 
 # As `cargo xtask hub` builds it (tests/xtask/src/hub.rs): the program ends at a panic, so that tables for unwinding are of no
 # use; fat LTO in one unit is smallest. Stripping is left to bitbake, which keeps the symbols in gatepost-dbg.
@@ -33,6 +33,7 @@ export CARGO_PROFILE_RELEASE_STRIP = "none"
 # The class's own would install every example and every other program of the workspace.
 do_install() {
     install -D -m 0755 ${B}/target/${CARGO_TARGET_SUBDIR}/gatepost ${D}${bindir}/gatepost
+    install -D -m 0755 ${B}/target/${CARGO_TARGET_SUBDIR}/gatepost-flash ${D}${libexecdir}/gatepost-flash
     install -D -m 0644 ${S}/daemon/packaging/systemd/gatepost.service ${D}${systemd_system_unitdir}/gatepost.service
     install -D -m 0644 ${S}/daemon/packaging/systemd/gatepost-update.path ${D}${systemd_system_unitdir}/gatepost-update.path
     install -D -m 0644 ${S}/daemon/packaging/systemd/gatepost-update.service ${D}${systemd_system_unitdir}/gatepost-update.service
