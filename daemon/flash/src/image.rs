@@ -74,7 +74,9 @@ impl Image {
         let package =
             file.starts_with(MAGIC).then(|| Package::read(file)).transpose().map_err(|_| other())?;
         let file = package.as_ref().map_or(file, Package::image);
-        let is_whole = file.get(TABLE_AT..).is_some_and(|table| table.starts_with(&TABLE_MAGIC));
+        // An application may have anything where a whole flash has its table.
+        let begins = |at: usize, with: &[u8]| file.get(at..).is_some_and(|bytes| bytes.starts_with(with));
+        let is_whole = !begins(DESCRIPTION_AT, &DESCRIPTION) && begins(TABLE_AT, &TABLE_MAGIC);
         let firmware = if is_whole { file.get(SLOT.start..).ok_or(ImageError::Damaged)? } else { file };
         check(firmware, board)?;
         if is_whole {
@@ -148,6 +150,17 @@ pub(crate) mod tests {
             assert_eq!(image.bytes[SLOT.start..], firmware);
             assert_eq!(Image::of(&image.bytes, board).unwrap(), image);
         }
+    }
+
+    #[test]
+    fn firmware_that_has_by_chance_what_a_table_begins_with_is_still_firmware() {
+        let mut firmware = firmware(Board::Esp32c3, 50_000);
+        firmware.truncate(50_000);
+        firmware[TABLE_AT..TABLE_AT + 2].copy_from_slice(&TABLE_MAGIC);
+        let hash = Digest::of(&firmware).0;
+        firmware.extend(hash);
+        let image = Image::of(&firmware, Board::Esp32c3).unwrap();
+        assert_eq!(image.bytes[SLOT.start..], firmware);
     }
 
     #[test]

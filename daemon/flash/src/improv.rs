@@ -71,8 +71,8 @@ impl Inbox {
             if let Some(one) = self.read() {
                 self.0.clear();
                 heard.extend(one);
-            } else if self.0.ends_with(HEADER) {
-                // A packet begins, whatever stood before it.
+            } else if !self.0.starts_with(HEADER) && self.0.ends_with(HEADER) {
+                // A packet begins, whatever stood before it. Within one, a network may be called so.
                 heard.extend(line(&self.0[..self.0.len() - HEADER.len()]));
                 self.0 = HEADER.to_vec();
             } else if self.0.len() > MAX_LINE {
@@ -175,10 +175,37 @@ mod tests {
     }
 
     #[test]
+    fn a_network_may_be_called_as_packets_begin() {
+        let packet =
+            said(4, &[4, 14, 6, b'I', b'M', b'P', b'R', b'O', b'V', 3, b'-', b'4', b'0', 2, b'N', b'O']);
+        let wanted = Heard::Result(4, vec!["IMPROV".into(), "-40".into(), "NO".into()]);
+        assert_eq!(Inbox::default().take(&packet), [wanted]);
+    }
+
+    #[test]
     fn noise_without_an_end_takes_no_memory() {
         let mut inbox = Inbox::default();
         inbox.take(&vec![b'x'; 100_000]);
         assert!(inbox.0.len() <= MAX_LINE + 1);
+    }
+
+    #[test]
+    fn any_bytes_are_heard_or_dropped_and_a_packet_behind_them_is_heard() {
+        let mut dice = 0x9e37_79b9_7f4a_7c15_u64;
+        for length in 0..2_000 {
+            let mut inbox = Inbox::default();
+            let noise: Vec<u8> = (0..length)
+                .map(|_| {
+                    dice = dice.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                    // Half of it is what packets are made of.
+                    let byte = (dice >> 56) as u8;
+                    if byte & 1 == 0 { b"IMPROV\x01\x04\n"[usize::from(byte >> 1) % 9] } else { byte }
+                })
+                .collect();
+            inbox.take(&noise);
+            inbox.take(&[b'\n'; 300]);
+            assert_eq!(inbox.take(&said(1, &[4])).last(), Some(&Heard::State(4)), "{length}");
+        }
     }
 
     #[test]

@@ -6,9 +6,10 @@
 //! Once it is told to restart it is what runs: another serial line, if it was given one.
 
 use std::{
-    fs,
+    ffi::OsStr,
+    fs::{self, File},
     io::{self, Read, Write},
-    os::unix::{fs::symlink, net::UnixStream},
+    os::unix::{ffi::OsStrExt as _, fs::symlink, net::UnixStream},
     path::{Path, PathBuf},
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -20,14 +21,17 @@ use std::{
 
 use anyhow::{Context as _, Result};
 use md5::{Digest as _, Md5};
-use serialport::{SerialPort as _, TTYPort};
+use rustix::{
+    fs::{OFlags, fcntl_setfl},
+    pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt},
+};
 use tempfile::TempDir;
 
 /// Bytes of its flash.
 pub const FLASH: usize = 4 * 1024 * 1024;
 const SECTOR: usize = 4096;
-/// How long one look at the line waits.
-const LOOK: Duration = Duration::from_millis(10);
+/// Between two looks at the line.
+const LOOK: Duration = Duration::from_millis(1);
 const END: u8 = 0xc0;
 const ESCAPE: u8 = 0xdb;
 /// What a block's checksum begins with.
@@ -105,27 +109,25 @@ impl EspRom {
     }
 
     fn with(state: State) -> Result<Self> {
-        let (mut master, mut slave) = TTYPort::pair().context("a pseudo-terminal")?;
-        master.set_timeout(LOOK)?;
-        slave.set_exclusive(false)?;
+        let (mut line, port) = pseudo_terminal()?;
         let folder = tempfile::tempdir()?;
         let link = folder.path().join("usb-Espressif-if00");
-        symlink(slave.name().context("it has a name")?, &link)?;
+        symlink(port, &link)?;
         let (state, stop) = (Arc::new(Mutex::new(state)), Arc::new(AtomicBool::new(false)));
         let (chip, ends) = (Arc::clone(&state), Arc::clone(&stop));
-        let line = thread::spawn(move || {
+        let thread = thread::spawn(move || {
             let runs = {
                 let state = chip.lock().unwrap_or_else(PoisonError::into_inner);
                 state.runs.clone().filter(|_| state.restarts > 0)
             };
             // What runs behind the line may end before it.
             let _ = match runs {
-                Some(socket) => run(&mut master, &socket, &ends),
-                None => serve(&mut master, &chip, &ends),
+                Some(socket) => run(&mut line, &socket, &ends),
+                None => serve(&mut line, &chip, &ends),
             };
             let _ = fs::remove_file(link);
         });
-        Ok(Self { folder, state, stop, line: Some(line) })
+        Ok(Self { folder, state, stop, line: Some(thread) })
     }
 
     /// The port.
@@ -167,6 +169,19 @@ impl Drop for EspRom {
     }
 }
 
+/// A pseudo-terminal: its near end, which nothing waits at and no other program inherits, and the name of its far one.
+///
+/// # Errors
+/// The system has none.
+pub fn pseudo_terminal() -> Result<(File, PathBuf)> {
+    let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).context("openpt")?;
+    grantpt(&near)?;
+    unlockpt(&near)?;
+    fcntl_setfl(&near, OFlags::RDWR | OFlags::NONBLOCK)?;
+    let far = PathBuf::from(OsStr::from_bytes(ptsname(&near, Vec::new())?.as_bytes()));
+    Ok((File::from(near), far))
+}
+
 /// What becomes of the line after a frame.
 enum Next {
     Answer(Vec<u8>),
@@ -175,7 +190,7 @@ enum Next {
     Run(Option<PathBuf>),
 }
 
-fn serve(line: &mut TTYPort, state: &Mutex<State>, stop: &AtomicBool) -> io::Result<()> {
+fn serve(line: &mut File, state: &Mutex<State>, stop: &AtomicBool) -> io::Result<()> {
     let mut input = Vec::new();
     while !stop.load(Ordering::SeqCst) {
         read(line, &mut input)?;
@@ -194,7 +209,7 @@ fn serve(line: &mut TTYPort, state: &Mutex<State>, stop: &AtomicBool) -> io::Res
 }
 
 /// Carries bytes between the line and what runs.
-fn run(line: &mut TTYPort, socket: &Path, stop: &AtomicBool) -> io::Result<()> {
+fn run(line: &mut File, socket: &Path, stop: &AtomicBool) -> io::Result<()> {
     let mut board = UnixStream::connect(socket)?;
     board.set_read_timeout(Some(LOOK))?;
     while !stop.load(Ordering::SeqCst) {
@@ -217,12 +232,11 @@ fn is_silence(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock)
 }
 
-fn read(line: &mut TTYPort, input: &mut Vec<u8>) -> io::Result<()> {
+fn read(line: &mut File, input: &mut Vec<u8>) -> io::Result<()> {
     let mut bytes = [0; 4096];
     match line.read(&mut bytes) {
         Ok(count) => input.extend_from_slice(&bytes[..count]),
-        Err(error) if is_silence(&error) => {}
-        // A pseudo-terminal that nobody has open says so at once.
+        // Silence, or nobody has the far end open.
         Err(_) => thread::sleep(LOOK),
     }
     Ok(())

@@ -13,7 +13,7 @@ use gatepost_flash::{
 use gatepost_link::update::Version;
 use gatepost_sign::image::Board as Signed;
 use gatepost_tests::peers::{
-    esp_rom::{EspRom, FLASH, Fault},
+    esp_rom::{EspRom, FLASH, Fault, pseudo_terminal},
     python,
 };
 
@@ -107,14 +107,12 @@ fn another_chip_is_refused_before_anything_is_written() -> Result<()> {
 
 #[test]
 fn where_nothing_answers_it_is_said_which_button_is_held() -> Result<()> {
-    let (port, line) = serialport::TTYPort::pair()?;
-    let name = serialport::SerialPort::name(&line).unwrap_or_default();
-    drop(line);
+    let (line, port) = pseudo_terminal()?;
     let began = Instant::now();
-    let error = install::detect(name.as_ref()).unwrap_err();
+    let error = install::detect(&port).unwrap_err();
     ensure!(error.to_string().contains("hold BOOT"), "{error}");
     ensure!(began.elapsed().as_secs() < 30, "{:?}", began.elapsed());
-    drop(port);
+    drop(line);
     Ok(())
 }
 

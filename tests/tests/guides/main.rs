@@ -198,7 +198,9 @@ fn the_guide_to_operating_has_the_metrics_that_there_are() -> Result<()> {
 #[test]
 fn the_guide_to_troubles_quotes_what_the_program_says() -> Result<()> {
     let mut sources = Vec::new();
-    for folder in ["daemon/src", "firmware/core/src", "firmware/desktop/src", "shared/link/src"] {
+    for folder in
+        ["daemon/src", "daemon/flash/src", "firmware/core/src", "firmware/desktop/src", "shared/link/src"]
+    {
         find(folder.as_ref(), &|path| path.extension().is_some_and(|end| end == "rs"), &mut sources)?;
     }
     let mut code = String::new();
