@@ -19,7 +19,7 @@ use espflash::{
 use crate::{
     Board,
     image::Image,
-    port::{self, BAUD, PortError},
+    port::{self, BAUD, Port, PortError},
 };
 
 /// Bytes that are written and verified at once: a block of the flash, which is erased in one go.
@@ -78,12 +78,20 @@ pub enum Progress {
 /// # Errors
 /// Nothing of ours is there.
 pub fn detect(path: &Path) -> Result<Board, InstallError> {
-    let mut session = Session::begin(path)?;
+    let mut session = Session::begin(path, port::open(path)?)?;
     if session.has_reset {
         // Whether it was restarted changes nothing of what it is.
         let _ = session.restart();
     }
     Ok(session.board)
+}
+
+/// The same of a board that may be restarting, and that is written next: it stays in its loader.
+///
+/// # Errors
+/// Nothing of ours is there.
+pub fn detect_to_write(path: &Path) -> Result<Board, InstallError> {
+    Ok(Session::begin(path, port::open_again(path)?)?.board)
 }
 
 /// Writes a board, verifies it and starts it.
@@ -94,7 +102,8 @@ pub fn write(path: &Path, image: &Image, tell: &mut dyn FnMut(Progress)) -> Resu
     let mut attempt = 0;
     loop {
         attempt += 1;
-        let mut session = Session::begin(path)?;
+        // It was there a moment ago, and may have been restarted.
+        let mut session = Session::begin(path, port::open_again(path)?)?;
         if attempt == 1 {
             tell(Progress::Board(session.board));
         }
@@ -116,8 +125,7 @@ struct Session {
 }
 
 impl Session {
-    fn begin(path: &Path) -> Result<Self, InstallError> {
-        let port = port::open(path)?;
+    fn begin(path: &Path, port: Port) -> Result<Self, InstallError> {
         let before = match port.has_reset {
             true => ResetBeforeOperation::DefaultReset,
             false => ResetBeforeOperation::NoReset,

@@ -87,7 +87,7 @@ fn write(port: &Path, path: &Path) -> Result<(), String> {
     if file.len() > MAX_FILE {
         return Err(format!("{} is longer than a board's whole flash", path.display()));
     }
-    let board = install::detect(port).map_err(|error| error.to_string())?;
+    let board = install::detect_to_write(port).map_err(|error| error.to_string())?;
     let image = Image::of(&file, board).map_err(|error| error.to_string())?;
     let (bytes, version) = (image.bytes.len(), image.version.as_deref());
     tell(&json!({"event": "begins", "board": board.name(), "version": version, "bytes": bytes}));

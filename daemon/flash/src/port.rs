@@ -3,7 +3,8 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use serialport::{ErrorKind, SerialPort, SerialPortType, TTYPort, UsbPortInfo};
@@ -40,6 +41,25 @@ pub struct Port {
     pub usb: UsbPortInfo,
     /// Whether it has the lines by which a board is reset. A pseudo-terminal has none: the person does it then.
     pub has_reset: bool,
+}
+
+/// How long a board's own USB may be away while it restarts.
+const RETURN: Duration = Duration::from_secs(10);
+/// Between two looks for it.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Opens the port of a board that may be restarting.
+///
+/// # Errors
+/// It cannot be opened, or does not come back.
+pub fn open_again(path: &Path) -> Result<Port, PortError> {
+    let begin = Instant::now();
+    loop {
+        match open(path) {
+            Err(PortError::Missing(_)) if begin.elapsed() < RETURN => thread::sleep(LOOK),
+            opened => return opened,
+        }
+    }
 }
 
 /// Opens a port.

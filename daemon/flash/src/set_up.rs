@@ -18,8 +18,6 @@ use crate::{
 
 /// How long a board may take from its reset until it answers, its radio included.
 const START: Duration = Duration::from_secs(40);
-/// How long a board's own USB may be away while it restarts.
-const RETURN: Duration = Duration::from_secs(10);
 /// Between two questions to a board that says nothing yet.
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long an answer takes that needs no radio.
@@ -127,18 +125,10 @@ impl Order {
 /// # Errors
 /// It cannot be opened.
 pub fn open(path: &Path) -> Result<impl Read + Write, SetUpError> {
-    let begin = Instant::now();
-    loop {
-        match port::open(path) {
-            Ok(Port { mut serial, .. }) => {
-                let set = serialport::SerialPort::set_timeout(&mut serial, LOOK);
-                set.map_err(|error| PortError::Other(path.into(), error.description))?;
-                return Ok(serial);
-            }
-            Err(PortError::Missing(_)) if begin.elapsed() < RETURN => std::thread::sleep(LOOK),
-            Err(error) => return Err(error.into()),
-        }
-    }
+    let Port { mut serial, .. } = port::open_again(path)?;
+    let set = serialport::SerialPort::set_timeout(&mut serial, LOOK);
+    set.map_err(|error| PortError::Other(path.into(), error.description))?;
+    Ok(serial)
 }
 
 /// Tells a board its network and its hub.
