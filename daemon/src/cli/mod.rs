@@ -392,7 +392,7 @@ mod tests {
     }
 
     /// Commands that print nothing a program would read, or JSON alone.
-    const WITHOUT_JSON: [&str; 19] = [
+    const WITHOUT_JSON: [&str; 20] = [
         "demo",
         "init",
         "health",
@@ -400,6 +400,7 @@ mod tests {
         "message",
         "mcp",
         "agent revoke",
+        "companion install",
         "companion pair",
         "audit prove",
         "companion run",
