@@ -59,7 +59,11 @@ impl Approvals {
             Ok::<Option<String>, StoreError>(agent)
         });
         let Some(agent) = denied.await? else { return Ok(None) };
-        self.mute(&agent, BY_COMPANION, by).await?;
+        // Whoever muted it for longer meant that.
+        let until = self.muted().await?.get(&agent).copied().unwrap_or(0);
+        if until < now_ms() + BY_COMPANION.as_millis() as i64 {
+            self.mute(&agent, BY_COMPANION, by).await?;
+        }
         Ok(Some(agent))
     }
 
@@ -195,6 +199,9 @@ mod tests {
         let until = fixture.approvals.muted().await.unwrap()["a"];
         assert!((until - now_ms() - 3_600_000).abs() < 5_000, "{until}");
         assert_eq!(fixture.audit("agent.muted").await[0].0, by);
+        let longer = fixture.approvals.mute("a", AN_HOUR * 5, "operator").await.unwrap().unwrap();
+        fixture.approvals.mute_denied(of_denied, by).await.unwrap();
+        assert_eq!(fixture.approvals.muted().await.unwrap()["a"], longer, "it is not shortened");
     }
 
     #[tokio::test]

@@ -304,6 +304,7 @@ fn endpoint(
         max_body: config.hub.max_body,
         hosts: config.hub.hosts.clone(),
         port,
+        tls_port: config.web.listen.map(|address| address.port()),
         authority,
         approvers: config.approval.approvers.iter().map(|approver| approver.word()).collect(),
         load,

@@ -59,7 +59,7 @@ pub(super) fn tighten(directory: &Path) {
             Ok(()) => tracing::warn!(
                 file = %path.display(),
                 "others could read or write this file of the hub; only its owner can now. If somebody may have: gatepost agent \
-                 revoke, and a new hub.key by pairing anew"
+                 revoke, a new hub.key by pairing anew, a new authority.pem by deleting it"
             ),
             Err(error) => {
                 tracing::error!(file = %path.display(), %error, "others can read this file of the hub")

@@ -93,19 +93,21 @@ impl Platform {
     }
 }
 
-/// The numbered steps in the first section of a guide, without blocks of code between them.
+/// The numbered steps in the first section of a guide; a block of code belongs to the one before it.
 fn steps(guide: &str) -> Vec<String> {
     let section = guide.split("\n## ").nth(1).unwrap_or_default();
     let mut steps: Vec<String> = vec![];
     let (mut in_step, mut in_block) = (false, false);
     // Its heading is numbered too.
     for line in section.lines().skip(1) {
-        in_block ^= line.starts_with("```");
+        let fence = line.starts_with("```");
+        in_block ^= fence;
         let begins = line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
         in_step = !in_block && (begins || in_step && line.starts_with("   "));
         match steps.last_mut() {
             _ if begins && in_step => steps.push(format!("{line}\n")),
-            Some(step) if in_step => step.push_str(&format!("{line}\n")),
+            Some(step) if in_step || in_block && !fence => step.push_str(&format!("{line}\n")),
+            Some(step) if fence => step.push('\n'),
             _ => {}
         }
     }

@@ -90,10 +90,17 @@ impl Authority {
 pub(super) struct Sites(Vec<Site>);
 
 impl Sites {
-    /// On this machine at the port that the hub listens on, and by the names of `[hub] hosts`.
-    pub(super) fn new(hosts: &Hosts, port: u16) -> Self {
+    /// On this machine at the port that the hub listens on, and by the names of `[hub] hosts`: one without a port also at that where the
+    /// hub itself speaks TLS.
+    pub(super) fn new(hosts: &Hosts, port: u16, tls: Option<u16>) -> Self {
         let local = Authority { host: "localhost".into(), port: Some(port) };
-        Self(std::iter::once(&local).chain(&hosts.0).filter_map(Authority::site).collect())
+        let nameless = hosts.0.iter().filter(|host| host.port.is_none() && tls.is_some());
+        let own = nameless.map(|host| Authority { port: tls, ..host.clone() });
+        let own: Vec<Site> = own.filter_map(|host| host.site()).collect();
+        let mut all: Vec<Site> =
+            std::iter::once(&local).chain(&hosts.0).filter_map(Authority::site).collect();
+        all.extend(own);
+        Self(all)
     }
 
     /// The one that a request came from.
@@ -246,7 +253,9 @@ mod tests {
     #[test]
     fn passkeys_are_for_the_names_of_the_configuration_and_no_others() {
         let hosts = ["hub.example.org", "Hub.lan:8443", "localhost:9000", "192.0.2.7"].map(str::to_owned);
-        let sites = Sites::new(&Hosts::new(&hosts), 8787);
+        let own = Sites::new(&Hosts::new(&hosts), 8787, Some(8444));
+        assert_eq!(own.all().last().map(|site| site.origin.as_str()), Some("https://hub.example.org:8444"));
+        let sites = Sites::new(&Hosts::new(&hosts), 8787, None);
         let origins: Vec<&str> = sites.all().iter().map(|site| site.origin.as_str()).collect();
         let localhost = ["http://localhost:8787", "http://localhost:9000"];
         assert_eq!(origins, [localhost[0], "https://hub.example.org", "https://hub.lan:8443", localhost[1]]);

@@ -103,6 +103,8 @@ pub struct Behind {
     pub hosts: Vec<String>,
     /// The port that it listens on.
     pub port: u16,
+    /// The port where it speaks TLS itself.
+    pub tls_port: Option<u16>,
     /// The certificate of the authority of its own, PEM, if it has one.
     pub authority: Option<Arc<str>>,
     /// Who may decide, as the configuration has it.
@@ -159,6 +161,7 @@ impl Endpoint {
             max_body,
             hosts,
             port,
+            tls_port,
             authority,
             approvers,
             load,
@@ -177,7 +180,7 @@ impl Endpoint {
             hub_update,
             refused,
             max_body,
-            sites: Sites::new(&hosts, port),
+            sites: Sites::new(&hosts, port, tls_port),
             hosts,
             authority,
             approvers,

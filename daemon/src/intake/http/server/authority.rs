@@ -25,7 +25,12 @@ use rustls::{
 };
 use sha2::{Digest as _, Sha256};
 
-use crate::{intake::http::host::Authority as Host, random::to_hex, store::private_file};
+use crate::{
+    intake::http::host::Authority as Host,
+    random::to_hex,
+    settings::file::{FileError, read},
+    store::private_file,
+};
 
 /// Its certificate and its key, beneath the data directory.
 const FILE: &str = "authority.pem";
@@ -40,15 +45,25 @@ const BACK: Duration = Duration::from_hours(24);
 pub(super) const GOOD_FOR: Duration = Duration::from_hours(90 * 24);
 /// The last of a certificate in PEM (RFC 7468, 2).
 const LAST_LINE: &str = "-----END CERTIFICATE-----";
+/// The file has some 1,100 bytes, and 60 more for each name.
+const MAX_FILE_BYTES: u64 = 64 * 1024;
 /// Letters of a key's hash in the authority's name, so that those of two hubs are told apart in a list.
 const NAMED_BY: usize = 8;
 
 /// Why there is none.
 #[derive(Debug, thiserror::Error)]
 pub enum AuthorityError {
-    /// Its file cannot be read or written.
-    #[error("cannot use the hub's own authority {}: {}", .0.display(), .1)]
+    /// Its file cannot be written.
+    #[error("cannot write the hub's own authority {}: {}", .0.display(), .1)]
     File(PathBuf, io::Error),
+    /// Its file cannot be read.
+    #[error("the hub's own authority: {0}")]
+    Read(FileError),
+    /// Nothing in the configuration is a name that a certificate can be for.
+    #[error(
+        "[hub] hosts has no name that a certificate can be for: write the hub's, such as \"gatepost.local\""
+    )]
+    Nameless,
     /// What is in its file is none.
     #[error(
         "{} holds no authority that can be used: restore it, or delete it, restart the hub, and have every device trust the new one",
@@ -92,9 +107,7 @@ impl Authority {
             return Ok(kept);
         }
         let path = Self::path(directory);
-        let key = KeyPair::generate()?;
-        let certificate = described(&key, Some(names)).self_signed(&key)?;
-        let both = certificate.pem() + &key.serialize_pem();
+        let both = made(names)?;
         private_file::write(&path, both.as_bytes())
             .map_err(|error| AuthorityError::File(path.clone(), error))?;
         Self::of(&both).ok_or(AuthorityError::Broken(path))
@@ -106,10 +119,13 @@ impl Authority {
     /// It cannot be used.
     pub(super) fn kept(directory: &Path) -> Result<Option<Self>, AuthorityError> {
         let path = Self::path(directory);
-        match std::fs::read_to_string(&path) {
-            Ok(text) => Self::of(&text).map(Some).ok_or(AuthorityError::Broken(path)),
+        match read(&path, MAX_FILE_BYTES) {
+            Ok(bytes) => {
+                let text = String::from_utf8(bytes).ok();
+                text.and_then(|text| Self::of(&text)).map(Some).ok_or(AuthorityError::Broken(path))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(AuthorityError::File(path, error)),
+            Err(error) => Err(AuthorityError::Read(error)),
         }
     }
 
@@ -118,6 +134,8 @@ impl Authority {
         let (pem, _) = text.split_once(LAST_LINE)?;
         let certificate = CertificateDer::from_pem_slice(text.as_bytes()).ok()?;
         let key = KeyPair::try_from(&PrivateKeyDer::from_pem_slice(text.as_bytes()).ok()?).ok()?;
+        // Its own, and not another's.
+        certificate.windows(key.public_key_raw().len()).find(|bytes| *bytes == key.public_key_raw())?;
         let issuer = Issuer::new(described(&key, None), key);
         Some(Self { certificate, pem: format!("{pem}{LAST_LINE}\n").into(), issuer })
     }
@@ -163,8 +181,8 @@ impl Authority {
         let now = now.clamp(BEGIN + BACK, END - GOOD_FOR);
         let key = KeyPair::generate()?;
         let mut hub = CertificateParams::new(names)?;
+        // Without a name of its own, which GnuTLS would hold to the constraints as if it were a host's.
         hub.distinguished_name = DistinguishedName::new();
-        hub.distinguished_name.push(DnType::CommonName, "Gatepost");
         hub.not_before = date_time_ymd(1970, 1, 1) + (now - BACK);
         hub.not_after = date_time_ymd(1970, 1, 1) + (now + GOOD_FOR);
         hub.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -175,13 +193,30 @@ impl Authority {
     }
 }
 
-/// The names of `[hub] hosts` without their ports, each once.
-pub(super) fn names(hosts: &[String]) -> Vec<String> {
-    let mut names: Vec<String> =
-        hosts.iter().filter_map(|host| Some(Host::parse(host)?.host().to_owned())).collect();
+/// The names of `[hub] hosts` without their ports, each once; and the entries that are no name that a certificate can be for.
+pub(super) fn names(hosts: &[String]) -> (Vec<String>, Vec<String>) {
+    let (mut names, mut others) = (vec![], vec![]);
+    for host in hosts {
+        match Host::parse(host).map(|host| host.host().to_owned()).filter(|name| is_one(name)) {
+            Some(name) => names.push(name),
+            None => others.push(host.clone()),
+        }
+    }
     names.sort();
     names.dedup();
-    names
+    (names, others)
+}
+
+/// Whether clients would take a certificate for this name, by an authority that is held to it alone.
+fn is_one(name: &str) -> bool {
+    let own = made(&[name.to_owned()]).ok().and_then(|both| Authority::of(&both));
+    own.is_some_and(|authority| authority.permits(name))
+}
+
+/// An authority that is held to these names, and its key, PEM.
+fn made(names: &[String]) -> Result<String, rcgen::Error> {
+    let key = KeyPair::generate()?;
+    Ok(described(&key, Some(names)).self_signed(&key)?.pem() + &key.serialize_pem())
 }
 
 /// The authority of a key, held to these names. (What it signs needs the rest alone.)
@@ -238,7 +273,7 @@ mod tests {
     fn made_for(hosts: &[&str]) -> (tempfile::TempDir, Authority) {
         let folder = tempfile::tempdir().unwrap();
         let hosts: Vec<String> = hosts.iter().map(|&host| host.into()).collect();
-        let authority = Authority::open(folder.path(), &names(&hosts)).unwrap();
+        let authority = Authority::open(folder.path(), &names(&hosts).0).unwrap();
         (folder, authority)
     }
 
@@ -271,12 +306,41 @@ mod tests {
     }
 
     #[test]
+    fn entries_that_no_certificate_can_be_for_are_told_apart() {
+        let long = "a".repeat(64);
+        for odd in [
+            "*.example.org",
+            &long,
+            "12345",
+            "127.1",
+            "-hub",
+            "a..b",
+            ".local",
+            "~x",
+            "a+b",
+            "",
+            "gätepost.local",
+            "https://hub.local",
+            "hub.local/",
+            "hub.local:99999",
+            "[fe80::1%25eth0]",
+        ] {
+            let (good, others) =
+                names(&["Hub.local:8443".into(), odd.into(), "hub.local".into(), "[::1]:1".into()]);
+            assert_eq!((good, others), (vec!["::1".into(), "hub.local".into()], vec![odd.to_owned()]));
+        }
+    }
+
+    #[test]
     fn what_is_not_whole_is_said_and_left_alone() {
         let (folder, _) = made_for(&["hub"]);
         let path = folder.path().join(FILE);
         let whole = std::fs::read_to_string(&path).unwrap();
         let certificate = whole.split_once("-----BEGIN PRIVATE").unwrap().0;
-        for broken in ["", "nothing", certificate, &whole.replace("MI", "IM")] {
+        let other = made(&["hub".into()]).unwrap();
+        let key = other.split_once("-----END CERTIFICATE-----").unwrap().1;
+        for broken in ["", "nothing", certificate, &whole.replace("MI", "IM"), &format!("{certificate}{key}")]
+        {
             std::fs::write(&path, broken).unwrap();
             let error = Authority::open(folder.path(), &["hub".into()]).err().unwrap();
             assert!(matches!(error, AuthorityError::Broken(_)), "{error}");

@@ -29,9 +29,10 @@ impl Own {
         hosts: &[String],
         now: Duration,
     ) -> Result<(Self, Vec<String>), AuthorityError> {
-        let names = names(hosts);
+        let (names, mut warnings) = usable(hosts)?;
         let authority = Authority::open(directory, &names)?;
-        let (names, warnings) = permitted(&authority, directory, names)?;
+        let (names, others) = permitted(&authority, directory, names)?;
+        warnings.extend(others);
         let certificate = signed(&authority, &names, now)?;
         Ok((Self { authority, names, certificate, shown: range(now) }, warnings))
     }
@@ -41,10 +42,11 @@ impl Own {
     /// # Errors
     /// It cannot be used, or is for none of these names.
     pub fn check(directory: &Path, hosts: &[String]) -> Result<Vec<String>, AuthorityError> {
-        match Authority::kept(directory)? {
-            Some(authority) => permitted(&authority, directory, names(hosts)).map(|(_, warnings)| warnings),
-            None => Ok(vec![]),
+        let (names, mut warnings) = usable(hosts)?;
+        if let Some(authority) = Authority::kept(directory)? {
+            warnings.extend(permitted(&authority, directory, names)?.1);
         }
+        Ok(warnings)
     }
 
     /// The SHA-256 of the authority's certificate in this data directory, as systems show it; nothing, if there is none yet.
@@ -84,12 +86,26 @@ fn signed(authority: &Authority, names: &[String], now: Duration) -> Result<Cert
     Certificate::new(vec![certificate], key).map_err(AuthorityError::Use)
 }
 
+/// The names that a certificate can be for, and what to say of the others.
+fn usable(hosts: &[String]) -> Result<(Vec<String>, Vec<String>), AuthorityError> {
+    let (names, others) = names(hosts);
+    if names.is_empty() {
+        return Err(AuthorityError::Nameless);
+    }
+    let warning = |other| {
+        format!(
+            "[hub] hosts: a certificate cannot be for {other:?}, so nobody reaches the page there over TLS"
+        )
+    };
+    Ok((names, others.iter().map(warning).collect()))
+}
+
 /// The names that an authority is for, and what to say of the others.
 fn permitted(
     authority: &Authority,
     directory: &Path,
     names: Vec<String>,
-) -> Result<(Vec<String>, Vec<String>), AuthorityError> {
+) -> Result<(Vec<String>, Option<String>), AuthorityError> {
     let (names, others): (Vec<_>, Vec<_>) = names.into_iter().partition(|name| authority.permits(name));
     if names.is_empty() {
         return Err(AuthorityError::Names(Authority::path(directory)));
@@ -102,7 +118,7 @@ fn permitted(
             Authority::path(directory).display()
         )
     });
-    Ok((names, warning.into_iter().collect()))
+    Ok((names, warning))
 }
 
 #[cfg(test)]
@@ -143,6 +159,11 @@ mod tests {
         assert!(Own::check(folder.path(), &hosts(&["hub"])).unwrap().is_empty(), "there is none yet");
         let (own, warnings) = Own::open(folder.path(), &hosts(&["hub", "hub:8443"]), NOW).unwrap();
         assert_eq!((own.names, warnings), (hosts(&["hub"]), vec![]));
+        let (own, warnings) = Own::open(folder.path(), &hosts(&["hub", "*.hub"]), NOW).unwrap();
+        assert_eq!(own.names, hosts(&["hub"]));
+        assert!(warnings.len() == 1 && warnings[0].contains("cannot be for \"*.hub\""), "{warnings:?}");
+        let error = Own::check(folder.path(), &hosts(&["*.hub"])).err().unwrap();
+        assert!(matches!(error, AuthorityError::Nameless), "{error}");
         let (own, warnings) = Own::open(folder.path(), &hosts(&["hub", "new.local"]), NOW).unwrap();
         assert_eq!(own.names, hosts(&["hub"]));
         assert!(warnings[0].contains("before new.local came into [hub] hosts"), "{warnings:?}");
