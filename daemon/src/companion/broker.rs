@@ -29,9 +29,23 @@ const ASK: Duration = Duration::from_secs(15);
 /// After an error of the listening socket, such as no descriptor.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Where the hub and its companions meet.
+/// The keys of the configuration that say where a broker is: what an error names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Named {
+    /// The section.
+    pub section: &'static str,
+    /// The key of the broker's URL in it.
+    pub url: &'static str,
+}
+
+/// Those of the broker at which the hub meets its companions.
+pub const MEETING: Named = Named { section: "broker", url: "url" };
+
+/// Where a broker is, and how the hub is let in.
 #[derive(Debug, Clone)]
 pub struct Address {
+    /// Where the configuration says so.
+    pub named: Named,
     /// Host name or address.
     pub host: String,
     /// TCP port.
@@ -100,17 +114,24 @@ impl Address {
     ) -> Result<Self, BrokerError> {
         let Url { secure, host, port } = parse_url(url)?;
         let tls = secure.then(|| tls::client(files)).transpose()?;
-        Ok(Self { host, port, login, tls, has_certificate: secure && files.own.is_some() })
+        Ok(Self {
+            named: files.named,
+            host,
+            port,
+            login,
+            tls,
+            has_certificate: secure && files.own.is_some(),
+        })
     }
 
     /// What is said of it when it cannot be spoken to.
     pub(super) fn peer(&self) -> tls::Peer<'_> {
-        let &Self { ref host, port, ref tls, has_certificate, .. } = self;
-        tls::Peer { host, port, by_tls: tls.is_some(), has_certificate }
+        let &Self { named, ref host, port, ref tls, has_certificate, .. } = self;
+        tls::Peer { named, host, port, by_tls: tls.is_some(), has_certificate }
     }
 
     /// How a client of this name connects to it.
-    pub(super) fn options(&self, client: String) -> MqttOptions {
+    pub(crate) fn options(&self, client: String) -> MqttOptions {
         let mut options = MqttOptions::new(client, &self.host, self.port);
         if let Some((user, password)) = &self.login {
             options.set_credentials(user, password.expose());

@@ -1,12 +1,10 @@
 //! The hub's link to its companions: the loop that joins the broker, their sessions and approvals.
 //!
-//! - [`connection`]: the broker's side of it;
 //! - [`received`]: what comes from companions;
 //! - [`window`]: what pairing has to do with it;
 //! - [`telling`]: what companions are told without being asked;
 //! - [`firmware`]: what they are told of releases.
 
-mod connection;
 mod firmware;
 mod received;
 mod telling;
@@ -20,6 +18,7 @@ use std::{
 
 use gatepost_link::{
     decision::PublicKey,
+    envelope::MAX_FRAME,
     seal::SealSecret,
     session::Ends,
     topic::{self, PAIRING_FILTER, PairingTopics, Topics},
@@ -31,11 +30,11 @@ use tokio::{
     time::MissedTickBehavior,
 };
 
-use connection::Connection;
 use window::window_turns;
 
 use super::{
     broker::Address,
+    connection::Connection,
     logins::Logins,
     pairing::{Order, PairError, Window},
     register::{self, Companions},
@@ -51,6 +50,10 @@ use crate::{
 const RECONNECT_INTERVAL: Duration = Duration::from_secs(1);
 /// While nothing changes companions are told how the hub is this often: their clocks drift, and ours may be set.
 const TELL_INTERVAL: Duration = Duration::from_secs(60);
+/// Packets that may be on their way to the broker; more for each companion.
+const MAX_IN_FLIGHT: usize = 64;
+/// The largest MQTT packet: a frame, its topic, and room to see what is too large instead of breaking off.
+const MAX_PACKET_BYTES: usize = 4 * MAX_FRAME;
 /// Orders of people that wait; they give few.
 const MAX_ORDERS: usize = 4;
 
@@ -166,9 +169,11 @@ struct Serving {
 impl Serving {
     async fn run(mut self) {
         loop {
-            let name = format!("gatepost-hub-{}", topic::name(self.hub));
-            let mut connection =
-                Connection::open(&self.address, name, self.companions.len(), self.presence.clone());
+            let mut options = self.address.options(format!("gatepost-hub-{}", topic::name(self.hub)));
+            options.set_max_packet_size(MAX_PACKET_BYTES, MAX_PACKET_BYTES);
+            let (presence, in_flight) = (self.presence.clone(), MAX_IN_FLIGHT + 16 * self.companions.len());
+            let ended = Box::new(move |why| presence.broker_is(Some(why)));
+            let mut connection = Connection::open(&self.address, options, in_flight, ended);
             self.serve(&mut connection).await;
             drop(connection);
             // Nothing is said into the void: frames that pile up while the broker is away help nobody later.

@@ -9,6 +9,7 @@
 //! - [`register`]: what their owner does to them.
 
 pub mod broker;
+pub(crate) mod connection;
 pub mod introduced;
 pub mod link;
 pub mod logins;

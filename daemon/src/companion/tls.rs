@@ -10,6 +10,7 @@ use rumqttc::{ConnectReturnCode, ConnectionError};
 use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
+use super::broker::Named;
 use crate::{
     cause::found,
     settings::{
@@ -19,8 +20,10 @@ use crate::{
 };
 
 /// The files that a connection is secured with.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy)]
 pub struct Trust<'a> {
+    /// The keys that they are named by.
+    pub named: Named,
     /// The authorities that the broker's certificate may be signed by; without it, those that this machine trusts.
     pub ca: Option<&'a Path>,
     /// The hub's own certificate and those up to its authority, and its key.
@@ -31,16 +34,16 @@ pub struct Trust<'a> {
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
     /// Certificates or a key cannot be had.
-    #[error("broker.{0}: {1}")]
-    Pem(&'static str, PemError),
+    #[error("{0}.{1}: {2}")]
+    Pem(&'static str, &'static str, PemError),
     /// The key is not the certificate's, or of a kind that is not known.
-    #[error("broker.key: {0} is not the key of the certificate in broker.cert: {1}")]
-    Key(String, rustls::Error),
+    #[error("{0}.key: {1}")]
+    Key(&'static str, String),
     /// This machine has no authorities that it trusts.
     #[error(
-        "no certificate authorities are trusted on this machine: install ca-certificates, or set broker.ca ({0})"
+        "no certificate authorities are trusted on this machine: install ca-certificates, or set {0}.ca ({1})"
     )]
-    Authorities(rustls::Error),
+    Authorities(&'static str, rustls::Error),
 }
 
 /// What a connection is made with.
@@ -48,25 +51,27 @@ pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
     let builder = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()
         .expect("ring has the protocol versions that are safe");
+    let section = files.named.section;
     let builder = match files.ca {
         Some(path) => {
             let mut roots = RootCertStore::empty();
-            let failed = |error| TlsError::Pem("ca", error);
+            let failed = |error| TlsError::Pem(section, "ca", error);
             for certificate in certificates(path).map_err(failed)? {
                 roots.add(certificate).map_err(|_| failed(PemError::Certificates(path.into())))?;
             }
             builder.with_root_certificates(roots)
         }
-        None => builder.with_platform_verifier().map_err(TlsError::Authorities)?,
+        None => builder.with_platform_verifier().map_err(|error| TlsError::Authorities(section, error))?,
     };
     let config = match files.own {
         None => builder.with_no_client_auth(),
         Some((cert, key)) => {
-            let chain = certificates(cert).map_err(|error| TlsError::Pem("cert", error))?;
-            let secret = private_key(key).map_err(|error| TlsError::Pem("key", error))?;
-            builder
-                .with_client_auth_cert(chain, secret)
-                .map_err(|error| TlsError::Key(key.to_string(), error))?
+            let chain = certificates(cert).map_err(|error| TlsError::Pem(section, "cert", error))?;
+            let secret = private_key(key).map_err(|error| TlsError::Pem(section, "key", error))?;
+            builder.with_client_auth_cert(chain, secret).map_err(|error| {
+                let problem = format!("{key} is not the key of the certificate in {section}.cert: {error}");
+                TlsError::Key(section, problem)
+            })?
         }
     };
     Ok(Arc::new(config))
@@ -75,6 +80,8 @@ pub fn client(files: Trust<'_>) -> Result<Arc<ClientConfig>, TlsError> {
 /// What an explanation says of the broker.
 #[derive(Debug, Clone, Copy)]
 pub struct Peer<'a> {
+    /// The keys that say where it is.
+    pub named: Named,
     /// Host name or address.
     pub host: &'a str,
     /// TCP port.
@@ -87,17 +94,17 @@ pub struct Peer<'a> {
 
 /// Why a broker cannot be spoken to, and what to do about it.
 pub fn explain(error: &ConnectionError, peer: Peer<'_>) -> String {
-    let host = peer.host;
+    let (host, Named { section, url }) = (peer.host, peer.named);
     match error {
         ConnectionError::ConnectionRefused(
             ConnectReturnCode::BadUserNamePassword | ConnectReturnCode::NotAuthorized,
-        ) => "the broker refuses the hub's login: check [broker] user and password".into(),
+        ) => format!("the broker refuses the hub's login: check [{section}] user and password"),
         ConnectionError::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            format!("nothing listens at {host}:{}: start the broker, or check [broker] url", peer.port)
+            format!("nothing listens at {host}:{}: start the broker, or check [{section}] {url}", peer.port)
         }
         ConnectionError::NetworkTimeout | ConnectionError::FlushTimeout => {
             format!(
-                "{host}:{} does not answer: check [broker] url, and whether the broker wants TLS",
+                "{host}:{} does not answer: check [{section}] {url}, and whether the broker wants TLS",
                 peer.port
             )
         }
@@ -105,7 +112,9 @@ pub fn explain(error: &ConnectionError, peer: Peer<'_>) -> String {
             Some(error) => explain_tls(error, peer),
             // Whoever wants a certificate may just hang up.
             None if peer.by_tls && !peer.has_certificate => {
-                format!("{error} (if the broker wants a certificate of the hub, set [broker] cert and key)")
+                format!(
+                    "{error} (if the broker wants a certificate of the hub, set [{section}] cert and key)"
+                )
             }
             None if matches!(error, ConnectionError::MqttState(_)) => {
                 format!("the connection to the broker broke ({error})")
@@ -117,16 +126,18 @@ pub fn explain(error: &ConnectionError, peer: Peer<'_>) -> String {
 
 fn explain_tls(error: &rustls::Error, peer: Peer<'_>) -> String {
     use rustls::Error;
+    let Named { section, url } = peer.named;
     match error {
         Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "the broker's certificate is not signed by a trusted authority: set [broker] ca to the file of the one that \
+            format!(
+                "the broker's certificate is not signed by a trusted authority: set [{section}] ca to the file of the one that \
              signed it"
-                .into()
+            )
         }
         Error::InvalidCertificate(
             CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. },
         ) => format!(
-            "the broker's certificate is not for {}: write the name that it is for into [broker] url",
+            "the broker's certificate is not for {}: write the name that it is for into [{section}] {url}",
             peer.host
         ),
         Error::InvalidCertificate(
@@ -134,7 +145,9 @@ fn explain_tls(error: &rustls::Error, peer: Peer<'_>) -> String {
             | CertificateError::ExpiredContext { .. }
             | CertificateError::NotValidYet
             | CertificateError::NotValidYetContext { .. },
-        ) => "the broker's certificate is not valid at this time: renew it, or set this machine's clock".into(),
+        ) => {
+            "the broker's certificate is not valid at this time: renew it, or set this machine's clock".into()
+        }
         Error::AlertReceived(
             AlertDescription::CertificateRequired
             | AlertDescription::HandshakeFailure
@@ -146,10 +159,10 @@ fn explain_tls(error: &rustls::Error, peer: Peer<'_>) -> String {
             | AlertDescription::AccessDenied,
         ) => match peer.has_certificate {
             true => format!(
-                "the broker does not take the hub's certificate ({error}): set [broker] cert and key to one that its authority signed"
+                "the broker does not take the hub's certificate ({error}): set [{section}] cert and key to one that its authority signed"
             ),
             false => format!(
-                "the broker wants a certificate of the hub ({error}): set [broker] cert and key to one that its authority signed"
+                "the broker wants a certificate of the hub ({error}): set [{section}] cert and key to one that its authority signed"
             ),
         },
         Error::InvalidMessage(_) => format!(
@@ -165,9 +178,10 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::companion::broker::MEETING;
 
     fn peer(has_certificate: bool) -> Peer<'static> {
-        Peer { host: "broker.home", port: 8883, by_tls: false, has_certificate }
+        Peer { named: MEETING, host: "broker.home", port: 8883, by_tls: false, has_certificate }
     }
 
     #[test]
@@ -188,11 +202,11 @@ mod tests {
             (&broken, "it is not PEM"),
             (&nonsense, "holds no certificates that can be used"),
         ] {
-            let error = client(Trust { ca: Some(ca), own: None }).unwrap_err().to_string();
+            let error = client(Trust { named: MEETING, ca: Some(ca), own: None }).unwrap_err().to_string();
             assert!(error.contains(says), "{says}: {error}");
         }
         let empty = SecretSource::File(empty);
-        let own = Trust { ca: None, own: Some((&nonsense, &empty)) };
+        let own = Trust { named: MEETING, ca: None, own: Some((&nonsense, &empty)) };
         let error = client(own).unwrap_err().to_string();
         assert!(error.contains("broker.key: cannot read") || error.contains("ca-certificates"), "{error}");
     }

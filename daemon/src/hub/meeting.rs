@@ -3,11 +3,11 @@
 use super::HubError;
 use crate::{
     companion::{
-        broker::{Address, Broker},
+        broker::{Address, Broker, MEETING, Named},
         logins::Logins,
         tls::Trust,
     },
-    config::Config,
+    config::{self, Config},
     settings::secret::Secret,
 };
 
@@ -34,6 +34,7 @@ pub(super) fn meet(
     users.iter().for_each(|(user, secret)| logins.fix(user, secret));
     let running = Broker::start(broker.listen, logins.clone(), connections)?;
     let address = Address {
+        named: MEETING,
         host: broker.listen.ip().to_string(),
         port: broker.listen.port(),
         login: Some(("hub".into(), password)),
@@ -45,12 +46,17 @@ pub(super) fn meet(
 
 /// The broker that somebody runs; nothing, if the embedded one is used.
 pub fn broker_elsewhere(config: &Config) -> Result<Option<Address>, HubError> {
-    let broker = &config.broker;
+    elsewhere(&config.broker, MEETING)
+}
+
+/// The broker that somebody runs at the address that this section names; nothing, if it names none.
+pub(super) fn elsewhere(broker: &config::Broker, named: Named) -> Result<Option<Address>, HubError> {
     let Some(url) = &broker.url else { return Ok(None) };
     let login = match (&broker.user, &broker.password) {
         (Some(user), Some(password)) => Some((user.clone(), password.read()?)),
         _ => None,
     };
-    let trust = Trust { ca: broker.ca.as_deref(), own: broker.cert.as_deref().zip(broker.key.as_ref()) };
+    let trust =
+        Trust { named, ca: broker.ca.as_deref(), own: broker.cert.as_deref().zip(broker.key.as_ref()) };
     Ok(Some(Address::elsewhere(url, login, trust)?))
 }

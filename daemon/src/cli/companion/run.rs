@@ -22,7 +22,7 @@ use crate::{
     cli::Failed,
     client::Place,
     companion::{
-        broker::{Url, parse_url},
+        broker::{MEETING, Url, parse_url},
         tls::{self, Trust},
     },
     config::Config,
@@ -166,7 +166,8 @@ impl Broker {
             false => Transport::Tcp,
             true => {
                 install_tls_provider();
-                let tls = tls::client(Trust { ca: ca.as_deref(), own: None }).map_err(Failed::refused)?;
+                let tls = tls::client(Trust { named: MEETING, ca: ca.as_deref(), own: None })
+                    .map_err(Failed::refused)?;
                 Transport::tls_with_config(TlsConfiguration::Rustls(tls))
             }
         };
