@@ -12,6 +12,7 @@ use std::{
 };
 
 use gatepost_link::{RequestId, decision::PublicKey};
+use tokio::sync::watch;
 
 use crate::store::now_ms;
 
@@ -20,6 +21,7 @@ use crate::store::now_ms;
 pub struct Presence {
     here: Arc<Mutex<HashMap<PublicKey, Here>>>,
     broker: Arc<Mutex<Broker>>,
+    changed: watch::Sender<()>,
 }
 
 /// Whether the hub has its broker.
@@ -120,14 +122,21 @@ impl Presence {
         *known = now;
     }
 
-    /// A companion may decide from now on; it is not here yet.
+    /// Tells of who comes, goes, may decide or may not any more.
+    pub(crate) fn changes(&self) -> watch::Receiver<()> {
+        self.changed.subscribe()
+    }
+
+    /// A companion may decide from now on, or has another name; it is not here yet, unless it was.
     pub(crate) fn expect(&self, device: PublicKey) {
         self.all().entry(device).or_default();
+        self.changed.send_replace(());
     }
 
     /// A companion may not decide any more.
     pub(crate) fn forget(&self, device: PublicKey) {
         self.all().remove(&device);
+        self.changed.send_replace(());
     }
 
     /// A companion came, or went.
@@ -136,6 +145,7 @@ impl Presence {
             && here.online != online
         {
             *here = Here { online, seen_at: Some(now_ms()), unsaved: true, fetched: None, ..*here };
+            self.changed.send_replace(());
         }
     }
 

@@ -14,8 +14,8 @@ use crate::{
     companion::broker::Address,
     config::{Agent, Config},
     hub::{
-        HubError, broker_elsewhere, check_agents, check_updates, check_wakes, check_web, open_accounts,
-        own_authority, unusable_names, voice,
+        HubError, broker_elsewhere, check_agents, check_updates, check_wakes, check_web, home_assistant,
+        open_accounts, own_authority, unusable_names, voice,
     },
     outbox::pauses::Pauses,
     printing::{print_note, print_result},
@@ -59,6 +59,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         print_note!("{name} attaches files from {}", folder.display());
     }
     let broker = broker_elsewhere(&config).map_err(placed)?;
+    let home = home_assistant(&config).map_err(placed)?;
     let certificate = check_web(&config).map_err(placed)?;
     if let Some(authority) = own_authority(&config) {
         print_note!("{authority}");
@@ -81,7 +82,9 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
         return Ok(());
     }
     let mut found = service::missing(path, &config, &machine::programs(&config));
-    found.extend(ask_all(&config, &accounts, broker.as_ref()).await);
+    let home = home.as_ref().map(|home| ("homeassistant", &home.address));
+    let brokers = broker.as_ref().map(|broker| ("broker", broker)).into_iter().chain(home);
+    found.extend(ask_all(&config, &accounts, brokers).await);
     found
         .extend(database.err().map(|why| Found::missing("hub.data_dir", config.hub.data_dir.display(), why)));
     if arguments.json {
@@ -92,27 +95,31 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     match found.iter().all(|one| one.ready.is_ok()) {
         true => Ok(()),
         false => Err(Failed::Refused(
-            "not every channel is ready, or the broker is not, or this machine is not: see NOT READY".into(),
+            "not every channel is ready, or a broker is not, or this machine is not: see NOT READY".into(),
         )),
     }
 }
 
-/// What is missing on this machine, and what the platforms and the broker say.
-async fn ask_all(config: &Config, accounts: &Accounts, broker: Option<&Address>) -> Vec<Found> {
+/// What is missing on this machine, and what the platforms and the brokers of these sections say.
+async fn ask_all(
+    config: &Config,
+    accounts: &Accounts,
+    brokers: impl Iterator<Item = (&'static str, &Address)>,
+) -> Vec<Found> {
     let mut found = machine::missing(config);
     let pauses = paused(config).unwrap_or_else(|error| {
         print_note!("warning: cannot see which platforms have asked for a pause: {error}");
         Pauses::default()
     });
     found.extend(ask(accounts, &pauses).await);
-    if let Some(broker) = broker {
+    for (section, broker) in brokers {
         let account = format!("{}:{}", broker.host, broker.port);
         print_note!("asking the broker at {account} …");
         let ready = broker.ask().await.map(|()| match &broker.login {
             Some((user, _)) => user.clone(),
             None => "nobody by name".into(),
         });
-        found.push(Found { channel: "broker".into(), account, mode: None, ready });
+        found.push(Found { channel: section.into(), account, mode: None, ready });
     }
     found
 }

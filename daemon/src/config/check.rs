@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use super::{
-    Agent, Approver, Checked, CheckedAgent, Config, ConfigError, TlsBy, Web, hooks::Transport, routes,
-    wake::Way,
+    Agent, Approver, Broker, Checked, CheckedAgent, Config, ConfigError, TlsBy, Web, hooks::Transport,
+    routes, wake::Way,
 };
 use crate::{
     approval::registry::MAX_DEVICES,
@@ -12,6 +12,7 @@ use crate::{
     connections::descriptors::{MAX_HTTP, MIN_HTTP},
     files::Sources,
     heartbeat::{Plan, goal::Goal},
+    homeassistant,
     message::{attachment_spec::MOST, call::MAX_TEXT, target::HUB},
     notify::Notify,
     router::Routing,
@@ -46,8 +47,20 @@ impl Config {
         let wakes = self.check_wakes()?;
         let heartbeats = self.check_heartbeats(&agents)?;
         let notify = self.check_person()?;
+        let home_assistant = self.check_home_assistant(&agents)?;
         self.updates.policy().map_err(|(name, problem)| invalid(format!("updates.{name}"), problem))?;
-        Ok(Checked { book, hooks, wakes, speaks, private_urls, routing, heartbeats, notify, agents })
+        Ok(Checked {
+            book,
+            hooks,
+            wakes,
+            speaks,
+            private_urls,
+            routing,
+            heartbeats,
+            notify,
+            home_assistant,
+            agents,
+        })
     }
 
     /// Where each agent's files may come from.
@@ -166,14 +179,29 @@ impl Config {
         Ok(plans)
     }
 
-    /// Who is told that something waits.
-    fn check_person(&self) -> Result<Option<Notify>, ConfigError> {
-        let page = match (self.web.page(&self.hub.hosts), self.hub.hosts.first()) {
+    /// The address of the hub's page, as far as the hub can know it.
+    fn page(&self) -> String {
+        match (self.web.page(&self.hub.hosts), self.hub.hosts.first()) {
             (Some(page), _) => page,
             (None, Some(host)) => format!("https://{host}"),
             (None, None) => format!("http://localhost:{}", self.hub.listen.port()),
-        };
-        self.person.read(page).map_err(|(name, problem)| invalid(format!("person.{name}"), problem))
+        }
+    }
+
+    /// Who is told that something waits.
+    fn check_person(&self) -> Result<Option<Notify>, ConfigError> {
+        self.person.read(self.page()).map_err(|(name, problem)| invalid(format!("person.{name}"), problem))
+    }
+
+    /// What Home Assistant is told, and what it may.
+    fn check_home_assistant(
+        &self,
+        agents: &BTreeMap<String, CheckedAgent>,
+    ) -> Result<Option<homeassistant::Plan>, ConfigError> {
+        let rights = agents.get(homeassistant::AGENT).map(|agent| &agent.rights);
+        let page = self.person.page.as_deref().map(|page| page.trim_end_matches('/').to_owned());
+        let read = self.homeassistant.read(rights, page.unwrap_or_else(|| self.page()));
+        read.map_err(|(name, problem)| invalid(format!("homeassistant.{name}"), problem))
     }
 
     fn check_channels(&self) -> Result<(), ConfigError> {
@@ -204,20 +232,10 @@ impl Config {
 
     fn check_broker(&self) -> Result<(), ConfigError> {
         let broker = &self.broker;
-        if broker.user.is_some() != broker.password.is_some() {
-            return Err(invalid("broker", "user and password go together: give both or none"));
-        }
-        if broker.cert.is_some() != broker.key.is_some() {
-            return Err(invalid("broker", "cert and key go together: give both or none"));
-        }
+        broker.fits("url").map_err(|problem| invalid("broker", problem))?;
         if broker.url.is_none() && overlap(self.hub.listen, broker.listen) {
             let problem = format!("hub.listen is {} already: give one of them another port", self.hub.listen);
             return Err(invalid("broker.listen", problem));
-        }
-        let secured = broker.ca.is_some() || broker.cert.is_some();
-        if secured && !broker.url.as_ref().is_some_and(|url| url.starts_with("mqtts://")) {
-            let problem = "ca, cert and key are for a broker of yours that is reached by TLS: write url = \"mqtts://host:port\"";
-            return Err(invalid("broker", problem));
         }
         Ok(())
     }
@@ -273,6 +291,25 @@ impl Config {
                 "at least 1, and at most {MAX_DEVICES}: no more companions can be registered, so no message would ever be approved"
             );
             return Err(invalid("approval.quorum", problem));
+        }
+        Ok(())
+    }
+}
+
+impl Broker {
+    /// Whether the keys of a broker that somebody runs go together. `url`: what the one with its address is called.
+    pub(super) fn fits(&self, url: &str) -> Result<(), String> {
+        if self.user.is_some() != self.password.is_some() {
+            return Err("user and password go together: give both or none".into());
+        }
+        if self.cert.is_some() != self.key.is_some() {
+            return Err("cert and key go together: give both or none".into());
+        }
+        let secured = self.ca.is_some() || self.cert.is_some();
+        if secured && !self.url.as_ref().is_some_and(|url| url.starts_with("mqtts://")) {
+            return Err(format!(
+                "ca, cert and key are for a broker of yours that is reached by TLS: write {url} = \"mqtts://host:port\""
+            ));
         }
         Ok(())
     }

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use super::{Agent, Config, hooks::Transport, voice::Speaks, wake::Way};
 use crate::{
     files::{Sources, fetch_policy::Private},
-    heartbeat::Plan,
+    heartbeat,
+    homeassistant::Plan,
     message::target::Destination,
     notify::Notify,
     policy::Rights,
@@ -28,9 +29,11 @@ pub struct Checked {
     /// Whose words wake which agent, with addresses as they are written.
     pub routing: Routing,
     /// The heartbeats that are on, by their agents.
-    pub heartbeats: BTreeMap<String, Plan>,
+    pub heartbeats: BTreeMap<String, heartbeat::Plan>,
     /// Who is told that something waits for a person.
     pub notify: Option<Notify>,
+    /// What Home Assistant is told, and what it may.
+    pub home_assistant: Option<Plan>,
     pub(super) agents: BTreeMap<String, CheckedAgent>,
 }
 

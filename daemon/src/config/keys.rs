@@ -362,6 +362,47 @@ pub const NOTIFY: &[Key] = &[
     example("time_zone", "\"Europe/Berlin\"", "Whose hours these are. Without this key: this machine's."),
 ];
 
+/// `[homeassistant]`.
+pub const HOME_ASSISTANT: &[Key] = &[
+    example(
+        "broker",
+        "\"mqtts://homeassistant.local:8883\"",
+        "The broker of Home Assistant's MQTT integration. mqtts:// uses TLS, and the broker's certificate must be for this name; mqtt:// is \
+         not protected.",
+    ),
+    example("user", "\"gatepost\"", "The hub's user name on that broker."),
+    example("password", "\"file:secrets/homeassistant\"", "The hub's password on that broker."),
+    example(
+        "ca",
+        "\"homeassistant-ca.pem\"",
+        "The only authorities that may sign that broker's certificate: a PEM file. Without this key, those that this machine \
+         trusts.",
+    ),
+    example(
+        "cert",
+        "\"hub.pem\"",
+        "The hub's own certificate for that broker, if it asks for one: a PEM file with the chain up to its authority.",
+    ),
+    example(
+        "key",
+        "\"hub-key.pem\"",
+        "That certificate's private key: a PEM file, readable by the hub alone, or \"credential:NAME\".",
+    ),
+    key("prefix", "\"homeassistant\"", "What the discovery topics of Home Assistant begin with."),
+    key(
+        "notify_to",
+        "[]",
+        "Where the notifications go that Home Assistant sends through the gate, at most five targets, such as [\"ntfy:gate\"]. They are \
+         messages of the agent homeassistant, and judged by its section. Whoever may publish at the broker can send them.",
+    ),
+    key(
+        "install",
+        "false",
+        "Whether Home Assistant may ask for updates of the hub and of companions. It can ask for a signed, newer release and for nothing \
+         else, and a companion still asks the person in front of it.",
+    ),
+];
+
 /// `[hooks.NAME]`.
 pub const HOOK: &[Key] = &[
     key(
@@ -653,6 +694,12 @@ pub const SECTIONS: &[Section] = &[
     section("broker", "The MQTT broker, by which companions reach the hub.", BROKER),
     section("approval", "Who decides about held messages, and until when.", APPROVAL),
     section("person", "You: where you are told that something waits for your yes or no.", NOTIFY),
+    section(
+        "homeassistant",
+        "Home Assistant: the hub and its companions as devices there, by MQTT. It is told numbers, agents and channels, and never texts or \
+         addresses; nothing there approves. Without a broker here the hub is not connected.",
+        HOME_ASSISTANT,
+    ),
     section(
         "updates",
         "New firmware for companions (gatepost ota). One companion goes first, and never so many at once that too few could approve.",

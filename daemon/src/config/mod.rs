@@ -15,6 +15,7 @@ mod checked;
 pub mod effective;
 mod entries;
 pub mod heartbeat;
+pub mod homeassistant;
 pub mod hooks;
 pub mod keys;
 pub mod locate;
@@ -155,6 +156,8 @@ pub struct Config {
     pub heartbeat: BTreeMap<String, heartbeat::HeartbeatEntry>,
     /// `[person]`.
     pub person: person::Person,
+    /// `[homeassistant]`.
+    pub homeassistant: homeassistant::HomeAssistant,
     /// `[updates]`.
     pub updates: updates::Updates,
     /// `[hooks.NAME]`.
@@ -196,7 +199,10 @@ impl Config {
             }
             warnings::secrets_beneath(&mut config, parent);
             let Broker { ca, cert, .. } = &mut config.broker;
-            for file in [ca, cert, &mut config.web.cert, &mut config.updates.root].into_iter().flatten() {
+            let home = &mut config.homeassistant;
+            let files =
+                [ca, cert, &mut config.web.cert, &mut config.updates.root, &mut home.ca, &mut home.cert];
+            for file in files.into_iter().flatten() {
                 *file = parent.join(&*file);
             }
             config.resolve_folders(path).map_err(|error| error.located(text, path))?;

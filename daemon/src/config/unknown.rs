@@ -27,6 +27,7 @@ const SECTIONS: &[&str] = &[
     "voice",
     "approval",
     "person",
+    "homeassistant",
     "updates",
     "contexts",
     "routing",
@@ -86,6 +87,7 @@ fn known<'a, 'i>(root: &'a DeTable<'i>) -> Vec<Known<'a, 'i>> {
             "approval" => one(keys::APPROVAL),
             "contexts" => one(keys::CONTEXTS),
             "person" => one(keys::NOTIFY),
+            "homeassistant" => one(keys::HOME_ASSISTANT),
             "updates" => one(keys::UPDATES),
             "routing" => one(keys::ROUTING),
             "agents" | "hooks" | "people" | "routes" | "wake" | "heartbeat" => {

@@ -36,7 +36,11 @@ impl Config {
             accounts.values().flat_map(move |settings| secrets_of(channel, settings))
         });
         let wakes = self.wake.values().flat_map(|wake| [&wake.secret, &wake.token]).flatten().cloned();
-        let own = [&self.broker.password, &self.broker.key, &self.web.key].into_iter().flatten().cloned();
+        let home = &self.homeassistant;
+        let own = [&self.broker.password, &self.broker.key, &self.web.key, &home.password, &home.key]
+            .into_iter()
+            .flatten()
+            .cloned();
         own.chain(wakes).chain(self.voice.token.clone()).chain(hooks).chain(settings).collect()
     }
 }
@@ -45,7 +49,15 @@ impl Config {
 pub(super) fn secrets_beneath(config: &mut Config, folder: &Path) {
     let hooks = config.hooks.values_mut().filter_map(|hook| hook.token.as_mut());
     let super::Broker { password, key, .. } = &mut config.broker;
-    let tokens = [password.as_mut(), key.as_mut(), config.web.key.as_mut(), config.voice.token.as_mut()];
+    let home = &mut config.homeassistant;
+    let tokens = [
+        password.as_mut(),
+        key.as_mut(),
+        config.web.key.as_mut(),
+        config.voice.token.as_mut(),
+        home.password.as_mut(),
+        home.key.as_mut(),
+    ];
     let wakes = config.wake.values_mut().flat_map(|wake| [wake.secret.as_mut(), wake.token.as_mut()]);
     for source in tokens.into_iter().flatten().chain(hooks).chain(wakes.flatten()) {
         let given = mem::replace(source, SecretSource::Env(String::new()));

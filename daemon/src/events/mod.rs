@@ -123,6 +123,17 @@ impl Events {
         Ok(Ok(Watch { events: self.clone(), watcher, caller, read_to, changes, turns, closed }))
     }
 
+    /// The number of what happened last.
+    pub(crate) async fn newest(&self) -> Result<i64, StoreError> {
+        self.outbox.store().read(audit::newest).await
+    }
+
+    /// Some of what happened after the event numbered `after`, as the operator may see it: nothing, if nothing did.
+    pub(crate) async fn after(&self, after: i64) -> Result<Page, StoreError> {
+        let approvals = self.approvals.clone();
+        self.outbox.store().read(move |db| view::page(db, &approvals, &Watcher::Operator, after)).await
+    }
+
     /// Ends every stream: the hub stops.
     pub fn close(&self) {
         self.closed.send_replace(true);

@@ -5,6 +5,7 @@
 mod accounts;
 mod agents;
 mod heartbeats;
+mod homeassistant;
 mod hooks;
 mod identity;
 mod meeting;
@@ -37,6 +38,7 @@ use accounts::Opened;
 pub use agents::{check_agents, unusable_names};
 #[cfg(test)]
 pub(crate) use agents::{held, spelt};
+pub use homeassistant::home_assistant;
 pub use identity::{IdentityError, public_key};
 pub use meeting::broker_elsewhere;
 pub use operator::token_path as operator_token_path;
@@ -181,6 +183,7 @@ pub struct Hub {
     tasks: JoinHandle<()>,
     heart: JoinHandle<()>,
     notifying: JoinHandle<()>,
+    home_assistant: JoinHandle<()>,
     cards: JoinHandle<()>,
     own_update: JoinHandle<()>,
     telling: JoinHandle<()>,
@@ -307,6 +310,8 @@ impl Hub {
         self.tasks.abort();
         self.heart.abort();
         self.notifying.abort();
+        // Its broker says that the hub is away.
+        self.home_assistant.abort();
         self.cards.abort();
         self.own_update.abort();
         self.events.close();

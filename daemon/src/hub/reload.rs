@@ -24,6 +24,7 @@ use super::{
     agents::{agents, itself},
     broker_elsewhere,
     heartbeats::heartbeats,
+    homeassistant::home_assistant,
     hooks,
     routing::routing,
     steady::{self, NotSteady},
@@ -309,6 +310,7 @@ impl Shared {
         let wakers = wakers(&config).map_err(failed)?;
         voice(&config).map_err(failed)?;
         broker_elsewhere(&config).map_err(failed)?;
+        let home = home_assistant(&config).map_err(failed)?;
         let certificate = web::shown(&config).map_err(failed)?;
         // Another way to a certificate is taken at the next start.
         let certificate = certificate.filter(|_| self.started.web.tls == TlsBy::Files);
@@ -328,6 +330,7 @@ impl Shared {
             shared.heartbeats = heartbeats;
             shared.itself = itself;
             shared.notify = notify;
+            shared.home_assistant = home;
         });
         Ok(Next { config, opened, pipeline, wakers, certificate })
     }

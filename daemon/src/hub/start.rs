@@ -15,6 +15,7 @@ use super::{
     accounts::Opened,
     agents::{agents, itself},
     heartbeats::heartbeats,
+    homeassistant::home_assistant,
     hooks, identity,
     meeting::{Meeting, meet},
     operator, recover,
@@ -43,7 +44,7 @@ use crate::{
     connections::{descriptors::Descriptors, load::Load},
     events::Events,
     files::Files,
-    heartbeat,
+    heartbeat, homeassistant,
     intake::{
         http::{
             Behind, Endpoint,
@@ -107,6 +108,16 @@ impl Hub {
         let asking = Asking::new(&store);
         let own_update = tokio::spawn(asking.clone().watch());
 
+        let home = homeassistant::runner::Hub {
+            key,
+            current: current.clone(),
+            events: events.clone(),
+            companions: link.companions().clone(),
+            updates: updates.clone(),
+            asking: asking.clone(),
+        };
+        let home_assistant = tokio::spawn(home.run());
+
         let port = address.port();
         let authority = secured.as_ref().and_then(|secured| secured.tls.authority());
         let endpoint = endpoint(
@@ -143,6 +154,7 @@ impl Hub {
             tasks,
             heart,
             notifying,
+            home_assistant,
             cards,
             own_update,
             telling,
@@ -237,6 +249,7 @@ fn build_pipeline(
         heartbeats: heartbeats(config, opened.accounts())?,
         itself: itself(config, opened.accounts())?,
         notify: config.checked().notify.clone().map(Arc::new),
+        home_assistant: home_assistant(config)?,
         wake: opened.wake().clone(),
         asking: Wake::default(),
         attempts: Arc::default(),

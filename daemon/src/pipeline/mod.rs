@@ -37,6 +37,7 @@ use crate::{
     channels::{Capabilities, account::Accounts},
     files::{Files, Sources},
     heartbeat::Heartbeats,
+    homeassistant,
     hooks::Hooks,
     message::{
         refusal::{Code, Refusal},
@@ -97,6 +98,8 @@ pub struct Shared {
     pub itself: Arc<AgentRules>,
     /// Who is told that something waits for a person.
     pub notify: Option<Arc<Notify>>,
+    /// What Home Assistant is told, and where.
+    pub home_assistant: Option<Arc<homeassistant::Settings>>,
     /// Tells whoever puts requests for access on cards.
     pub asking: Wake,
     /// On which received events hooks have failed.

@@ -75,7 +75,7 @@ impl Updates {
                 break;
             }
         }
-        self.0.changed.notify_one();
+        self.is_changed();
     }
 
     pub(super) fn packages(&self) -> MutexGuard<'_, HashMap<i64, Loading>> {

@@ -40,7 +40,7 @@ use gatepost_link::{
 };
 use rusqlite::{OptionalExtension as _, Transaction};
 use serde_json::json;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use self::{
     facts::Facts,
@@ -72,6 +72,8 @@ struct Shared {
     quorum: Box<dyn Fn() -> u32 + Send + Sync>,
     /// Who gets what may be different now.
     changed: Notify,
+    /// What there is to see of it may be.
+    seen: watch::Sender<()>,
     /// Releases in memory, by their rows.
     packages: Mutex<HashMap<i64, Loading>>,
     /// How many bytes of the image a companion has, and of how many.
@@ -105,6 +107,7 @@ impl Updates {
             approvals,
             quorum: Box::new(quorum),
             changed: Notify::new(),
+            seen: watch::Sender::default(),
             packages: Mutex::default(),
             taken: Mutex::default(),
             adding: tokio::sync::Mutex::default(),
@@ -119,6 +122,17 @@ impl Updates {
     fn roots(&self) -> Result<Option<Roots>, StoreError> {
         let seen = self.store().look(store::roots)?;
         Ok(self.0.releases.roots(seen))
+    }
+
+    /// Tells whoever looks at [`overview`] that it may be another, but for how much of an image a companion has.
+    pub(crate) fn sights(&self) -> watch::Receiver<()> {
+        self.0.seen.subscribe()
+    }
+
+    /// Who gets what may be different now.
+    fn is_changed(&self) {
+        self.0.changed.notify_one();
+        self.0.seen.send_replace(());
     }
 
     /// Waits until who gets what may be different.
@@ -173,7 +187,8 @@ impl Updates {
     /// # Errors
     /// It was not taken.
     pub async fn running(&self, device: PublicKey, running: Running, restarted: bool) -> Result<(), Unheard> {
-        self.store()
+        let written = self
+            .store()
             .write(move |tx| {
                 let now = now_ms();
                 let before = store::firmware_of(tx, device)?;
@@ -190,7 +205,9 @@ impl Updates {
                 }
                 Ok(())
             })
-            .await
+            .await;
+        self.0.seen.send_replace(());
+        written
     }
 
     /// A companion says how far it is with a release that it is offered.
@@ -217,6 +234,7 @@ impl Updates {
         };
         let Some(change) = change else { return Ok(()) };
         self.store().write(move |tx| write(tx, device, &release, change)).await?;
+        self.0.seen.send_replace(());
         Ok(())
     }
 
@@ -246,7 +264,8 @@ impl Updates {
         event: Event,
     ) -> Result<(), StoreError> {
         self.taken().remove(&device);
-        self.store()
+        let written = self
+            .store()
             .write(move |tx| {
                 let Some(row) = store::kept(tx, release)? else {
                     return Ok(());
@@ -258,7 +277,9 @@ impl Updates {
                 let install = Install { release, stage, why, since: now_ms() };
                 write(tx, device, &row, Change { install, event: Some(event) })
             })
-            .await
+            .await;
+        self.0.seen.send_replace(());
+        written
     }
 
     fn taken(&self) -> MutexGuard<'_, HashMap<PublicKey, (u32, u32)>> {

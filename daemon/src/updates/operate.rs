@@ -125,7 +125,7 @@ impl Updates {
         let release = put?;
         // What an older root signed is not offered any more.
         self.packages().retain(|seq, _| !has_roots && *seq != release.seq);
-        self.0.changed.notify_one();
+        self.is_changed();
         Ok(release)
     }
 
@@ -204,7 +204,7 @@ impl Updates {
         let rolled_out = rolled_out.await?;
         // A file that could not be read may be there again.
         self.packages().retain(|_, loading| !matches!(loading, Loading::Broken(_)));
-        self.0.changed.notify_one();
+        self.is_changed();
         Ok(rolled_out)
     }
 
@@ -228,7 +228,7 @@ impl Updates {
             Ok(count)
         });
         let count = rested.await?;
-        self.0.changed.notify_one();
+        self.is_changed();
         Ok(count)
     }
 }

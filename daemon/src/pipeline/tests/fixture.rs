@@ -140,6 +140,7 @@ pub(crate) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String
         heartbeats: Heartbeats::default(),
         itself: Arc::new(AgentRules::of_hub(vec![])),
         notify: None,
+        home_assistant: None,
         asking: Wake::default(),
         attempts: Arc::default(),
     }
