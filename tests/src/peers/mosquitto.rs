@@ -18,6 +18,10 @@ const START: Duration = Duration::from_secs(15);
 const HUB: Credentials = Credentials { username: "hub", password: "the hub's word" };
 const COMPANION: Credentials = Credentials { username: "companion", password: "the companion's word" };
 
+const HOUSE: Credentials = Credentials { username: "gatepost", password: "the hub's word in the house" };
+const HOME_ASSISTANT: Credentials =
+    Credentials { username: "homeassistant", password: "Home Assistant's word" };
+
 /// What a client logs in with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Credentials {
@@ -78,7 +82,7 @@ impl Mosquitto {
 
         let passwords = dir.path().join("passwords");
         std::fs::write(&passwords, "")?;
-        for Credentials { username, password } in [HUB, COMPANION] {
+        for Credentials { username, password } in [HUB, COMPANION, HOUSE, HOME_ASSISTANT] {
             let made = Command::new("mosquitto_passwd")
                 .arg("-b")
                 .arg(&passwords)
@@ -122,6 +126,16 @@ impl Mosquitto {
     /// For the hub.
     pub fn hub_credentials(&self) -> Credentials {
         HUB
+    }
+
+    /// For a hub at Home Assistant's broker, with the access rules that its guide names.
+    pub fn house_credentials(&self) -> Credentials {
+        HOUSE
+    }
+
+    /// For Home Assistant, which may say and hear all.
+    pub fn home_assistant_credentials(&self) -> Credentials {
+        HOME_ASSISTANT
     }
 
     /// For a companion.

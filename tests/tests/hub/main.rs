@@ -2,6 +2,7 @@
 
 mod backup;
 mod disk;
+mod home_assistant;
 mod metrics;
 mod moving;
 mod processors;
