@@ -106,8 +106,7 @@ fn steps(guide: &str) -> Vec<String> {
         in_step = !in_block && (begins || in_step && line.starts_with("   "));
         match steps.last_mut() {
             _ if begins && in_step => steps.push(format!("{line}\n")),
-            Some(step) if in_step || in_block && !fence => step.push_str(&format!("{line}\n")),
-            Some(step) if fence => step.push('\n'),
+            Some(step) if in_step || in_block || fence => step.push_str(&format!("{line}\n")),
             _ => {}
         }
     }
