@@ -81,13 +81,16 @@ impl SpawnedHub {
     /// The file system's.
     pub fn configure(&self, config: &str) -> Result<()> {
         let Self { port, broker, .. } = self;
+        // Its own keys of `[hub]` stand beside these, and keys before its first section are the broker's.
+        let (hub, rest) = match config.strip_prefix("[hub]\n") {
+            Some(own) => own.find("\n[").map_or((own, ""), |end| own.split_at(end + 1)),
+            None => ("", config),
+        };
         let own = format!(
-            "[broker]\nlisten = \"127.0.0.1:{broker}\"\n[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n"
+            "[hub]\ndata_dir = \"data\"\nlisten = \"127.0.0.1:{port}\"\n{hub}[broker]\nlisten = \"127.0.0.1:{broker}\"\n"
         );
         hide_secrets(config)?;
-        // Its own keys of that section go on from there.
-        let config = config.strip_prefix("[hub]\n").unwrap_or(config);
-        Ok(fs::write(self.config(), own + config)?)
+        Ok(fs::write(self.config(), own + rest)?)
     }
 
     /// Tells it to read its configuration again, by SIGHUP.

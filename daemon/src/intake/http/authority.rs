@@ -22,7 +22,7 @@ const TYPE: &str = "application/x-x509-ca-cert";
     path = "/ca.pem",
     security(()),
     responses(
-        (status = OK, body = String, content_type = "application/x-x509-ca-cert"),
+        (status = OK, description = "PEM, as application/x-x509-ca-cert."),
         Refused<400>,
         Refused<404>,
     )
