@@ -83,7 +83,13 @@ impl Platform {
         let steps = steps(self.kind().setup);
         let is_it = |step: &String| ["token", "secret"].iter().any(|word| step.to_lowercase().contains(word));
         let last = steps.iter().position(is_it).map_or(0, |last| last + 1);
-        markdown::for_terminal(&steps[..last].concat())
+        let mut text = markdown::for_terminal(&steps[..last].concat());
+        // They point to a block of code, which is not among them.
+        let points = |step: &String| step.trim_end().ends_with(':') || step.contains("below");
+        if steps[..last].iter().any(points) {
+            text.push_str(&format!("\nWhat is to be pasted there: gatepost channels setup {}", self.name));
+        }
+        text
     }
 
     /// What a key of it is, in the words of its documentation; and its example.
@@ -93,20 +99,19 @@ impl Platform {
     }
 }
 
-/// The numbered steps in the first section of a guide; a block of code belongs to the one before it.
+/// The numbered steps in the first section of a guide, without blocks of code between them.
 fn steps(guide: &str) -> Vec<String> {
     let section = guide.split("\n## ").nth(1).unwrap_or_default();
     let mut steps: Vec<String> = vec![];
     let (mut in_step, mut in_block) = (false, false);
     // Its heading is numbered too.
     for line in section.lines().skip(1) {
-        let fence = line.starts_with("```");
-        in_block ^= fence;
+        in_block ^= line.starts_with("```");
         let begins = line.split_once(". ").is_some_and(|(number, _)| number.parse::<u8>().is_ok());
         in_step = !in_block && (begins || in_step && line.starts_with("   "));
         match steps.last_mut() {
             _ if begins && in_step => steps.push(format!("{line}\n")),
-            Some(step) if in_step || in_block || fence => step.push_str(&format!("{line}\n")),
+            Some(step) if in_step => step.push_str(&format!("{line}\n")),
             _ => {}
         }
     }
@@ -208,8 +213,8 @@ mod tests {
         for (name, words, lines) in [
             ("telegram", "@BotFather", 2),
             ("discord", "Reset Token", 2),
-            ("slack", "Bot User OAuth Token", 4),
-            ("matrix", "access token", 5),
+            ("slack", "pasted there: gatepost channels setup slack", 5),
+            ("matrix", "pasted there: gatepost channels setup matrix", 6),
             ("ntfy", "Create access token", 9),
             ("email", "", 0),
         ] {
