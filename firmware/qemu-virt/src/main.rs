@@ -5,8 +5,7 @@
 //! it presses and releases, a flash that outlives a `kill -9`, an update with a reset in the middle. Nothing is decided here.
 //!
 //! - [`clock`]: time and timers, and the watchdog of a trial; [`uart`]: the log;
-//! - [`board`]: keys and screen, as the application asks for them; [`net`]: the network card;
-//! - [`wire`]: what the set-up takes for a radio, and the serial line that it is told over;
+//! - [`board`]: keys and screen, as the application asks for them;
 //! - [`firmware`]: what runs here, and whose updates it takes.
 //!
 //! A loader of its own starts it, from one of two slots: `boot`, beside this folder.
@@ -17,17 +16,15 @@
 mod board;
 mod clock;
 mod firmware;
-mod net;
 mod uart;
-mod wire;
 
-use core::{cell::RefCell, fmt::Write as _};
+use core::cell::RefCell;
 
 use board::Board;
 use embassy_executor::Spawner;
 use embassy_time::Delay;
 use gatepost_companion::{
-    Companion, Geometry, Hub, Settings, Storage as _, event_loop,
+    Companion, Geometry, Settings, Storage as _, event_loop,
     flash::{blocks::Blocks, part::Part, storage::FlashStorage},
     net::{
         setup::{About, SetUp, serve::serve},
@@ -42,14 +39,17 @@ use gatepost_net::{
     card::{self, Port},
     now,
 };
-use gatepost_virtio::{self as virtio, flash::Flash, handover, machine, random::HardwareRandom};
+use gatepost_virtio::{
+    self as virtio,
+    flash::Flash,
+    handover, machine, net,
+    random::HardwareRandom,
+    wire::{self, Line, Wire},
+};
 use heapless::String;
 use static_cell::StaticCell;
 use virtio_drivers::transport::DeviceType;
-use wire::{Line, Wire};
 
-/// Where QEMU's user network has its host, and a broker's port: for a device that was told nothing else.
-const HOST: (&str, u16) = ("10.0.2.2", 1883);
 /// For the few things that allocate: a handshake, and virtio's buffers.
 const HEAP: usize = 64 * 1024;
 
@@ -79,7 +79,7 @@ async fn set_up(
 
 #[embassy_executor::task]
 async fn run_wire(wifi: &'static Wifi) -> ! {
-    wifi.run(&mut Wire::default(), Delay).await
+    wifi.run(&mut Wire::new(|line| log!("{line}")), Delay).await
 }
 
 #[embassy_executor::main]
@@ -119,14 +119,9 @@ async fn main(spawner: Spawner) -> ! {
     let known = storage.load_network().unwrap_or_else(|error| panic!("the storage: {error}"));
     static WIFI: StaticCell<Wifi> = StaticCell::new();
     let wifi: &Wifi = WIFI.init(Wifi::new(known));
-    let hub = || {
-        let here = || Hub { host: HOST.0.try_into().expect("it is short"), port: HOST.1 };
-        Some(wifi.hub().unwrap_or_else(here))
-    };
-    log!("hub: {}", hub().expect("there is one"));
+    log!("hub: {}", wire::hub(wifi));
     static VERSION: StaticCell<String<16>> = StaticCell::new();
-    let version = VERSION.init(String::new());
-    let _ = write!(version, "{}", header.version);
+    let version = VERSION.init(heapless::format!("{}", header.version).expect("three numbers are short"));
     spawner.spawn(set_up(wifi, version, set_up_storage).expect("spawned once"));
     spawner.spawn(run_wire(wifi).expect("spawned once"));
 
@@ -147,5 +142,5 @@ async fn main(spawner: Spawner) -> ! {
     let companion = Companion::with_updates(storage, random, Geometry::LARGE, Settings::default(), updates);
     let mut companion = companion.unwrap_or_else(|error| panic!("the storage: {error}"));
     log!("device: {}", gatepost_link::topic::name(companion.device()));
-    event_loop::run(&mut companion, &mut board, &mut Connector::new(stack, hub)).await
+    event_loop::run(&mut companion, &mut board, &mut Connector::new(stack, || Some(wire::hub(wifi)))).await
 }

@@ -1,7 +1,8 @@
 //! virtio's devices on QEMU's riscv32 board `virt`, and the memory that they share with the processor: for the runner there
 //! what a chip's own drivers are for others. Nothing is decided here.
 //!
-//! [`flash`] is the disk that stands for a flash; [`random`] are numbers fit for keys; [`machine`] is the board's serial line and its switch; [`handover`] is what its loader tells the program that it starts.
+//! [`flash`] is the disk that stands for a flash; [`random`] are numbers fit for keys; [`machine`] is the board's serial line and its switch; [`net`] is the network card, and [`wire`] what the set-up takes for a radio;
+//! [`handover`] is what its loader tells the program that it starts.
 //!
 //! Pages come from a region that the runner's linker script keeps for nothing else, between `_devices_start` and
 //! `_devices_end`. Every device is found once and kept but the screen, which may be started again: pages that it gives back
@@ -12,7 +13,9 @@
 pub mod flash;
 pub mod handover;
 pub mod machine;
+pub mod net;
 pub mod random;
+pub mod wire;
 
 use core::{cell::RefCell, ptr::NonNull};
 

@@ -2,7 +2,7 @@
 
 use gatepost_net::card::{Card, FRAME};
 
-use gatepost_virtio::Network;
+use crate::Network;
 
 /// The network card.
 pub struct Virtio(pub Network);

@@ -1,42 +1,58 @@
 //! The network's cable in the place of a radio, and the serial line over which the set-up is told of it. The cable is always
 //! plugged in; what is joined is a name.
 
-use core::{convert::Infallible, future::pending};
+use core::{convert::Infallible, fmt, future::pending};
 
 use embassy_time::Timer;
 use embedded_io_async::{ErrorType, Read, Write};
 use gatepost_companion::{
-    Network,
+    Hub, Network,
     net::{
         radio::{MAX_SCANNED, ScannedNetwork},
-        wifi::{JoinResult, Station},
+        wifi::{JoinResult, Station, Wifi},
     },
     storage::Security,
 };
-use gatepost_virtio::machine::Uart;
 use heapless::Vec;
 
-use crate::log;
+use crate::machine::Uart;
 
 /// The only network in reach.
 const NETWORK: &str = "QEMU";
 /// How often the line is asked for a byte, in milliseconds.
 const LOOK: u64 = 1;
 
-/// The cable; whether it counts as joined.
-#[derive(Default)]
-pub struct Wire(bool);
+/// Where QEMU's user network has its host, and a broker's port: for a device that was told nothing else.
+const HOST: (&str, u16) = ("10.0.2.2", 1883);
+
+/// The hub that the set-up was told, or the emulator's host.
+pub fn hub(wifi: &Wifi) -> Hub {
+    wifi.hub().unwrap_or_else(|| Hub { host: HOST.0.try_into().expect("it is short"), port: HOST.1 })
+}
+
+/// The cable.
+pub struct Wire {
+    joined: bool,
+    say: fn(fmt::Arguments<'_>),
+}
+
+impl Wire {
+    /// One that is not joined, and says so in a log.
+    pub fn new(say: fn(fmt::Arguments<'_>)) -> Self {
+        Self { joined: false, say }
+    }
+}
 
 impl Station for Wire {
     type Error = &'static str;
 
     async fn join(&mut self, network: &Network, _: Security) -> Result<(), &'static str> {
-        self.0 = network.ssid == NETWORK;
-        if self.0 { Ok(()) } else { Err("the only network here is QEMU") }
+        self.joined = network.ssid == NETWORK;
+        if self.joined { Ok(()) } else { Err("the only network here is QEMU") }
     }
 
     fn is_joined(&self) -> bool {
-        self.0
+        self.joined
     }
 
     async fn wait_for_loss(&mut self) {
@@ -44,7 +60,7 @@ impl Station for Wire {
     }
 
     async fn leave(&mut self) {
-        self.0 = false;
+        self.joined = false;
     }
 
     async fn scan(&mut self) -> Vec<ScannedNetwork, MAX_SCANNED> {
@@ -53,7 +69,7 @@ impl Station for Wire {
     }
 
     fn log(&mut self, ssid: &str, result: JoinResult<&'static str>) {
-        log!("wifi: {ssid} {result}");
+        (self.say)(format_args!("wifi: {ssid} {result}"));
     }
 }
 
