@@ -9,16 +9,14 @@ use std::time::{Duration, Instant};
 use gatepost_link::update::Version;
 use tokio::sync::mpsc;
 
-use super::{AGENT, Settings, discovery::INSTALL, state, topics::Heard};
+use super::{AGENT, Settings, discovery::INSTALL, runner::Hub, state, topics::Heard};
 use crate::{
     admission::submit::Idempotency,
     channels::registry,
-    companion::register::Companions,
     message::call::{Call, MAX_TEXT},
-    pipeline::current::Current,
     rate_limit::window::Window,
     store::now_ms,
-    updates::{Updates, hub::asking::Asking, operate::Order},
+    updates::operate::Order,
 };
 
 /// Commands that wait for the one before.
@@ -87,17 +85,9 @@ impl Refusals {
     }
 }
 
-/// Does what is asked for, one after the other.
-pub(super) struct Doing {
-    pub(super) current: Current,
-    pub(super) companions: Companions,
-    pub(super) updates: Updates,
-    pub(super) asking: Asking,
-}
-
-impl Doing {
-    /// Until nobody can ask any more. `done` is told after each update that was asked for.
-    pub(super) async fn run(self, settings: &Settings, mut commands: mpsc::Receiver<Command>) {
+impl Hub {
+    /// Does what is asked for, one after the other, until nobody can ask any more.
+    pub(super) async fn obey(&self, settings: &Settings, mut commands: mpsc::Receiver<Command>) {
         let mut refusals = Refusals::new();
         while let Some(command) = commands.recv().await {
             match command {

@@ -13,7 +13,7 @@ use tokio::{
 
 use super::{
     Settings,
-    commands::{Doing, MAX_WAITING, Refusals},
+    commands::{MAX_WAITING, Refusals},
     serving::Serving,
     topics::Topics,
 };
@@ -114,12 +114,6 @@ impl Hub {
         let ended = Box::new(move |why| drop(tell.send(Some(why))));
         let mut connection = Connection::open(&settings.address, options, MAX_IN_FLIGHT, ended);
         let (commands, asked) = mpsc::channel(MAX_WAITING);
-        let doing = Doing {
-            current: self.current.clone(),
-            companions: self.companions.clone(),
-            updates: self.updates.clone(),
-            asking: self.asking.clone(),
-        };
         let platforms = Platforms::default();
         let mut serving = Serving {
             hub: self,
@@ -135,7 +129,7 @@ impl Hub {
         };
         let ends = tokio::select! {
             ends = serving.serve(&mut connection, known) => ends,
-            () = doing.run(settings, asked) => Ends::Away(None),
+            () = self.obey(settings, asked) => Ends::Away(None),
             () = platforms.watch(&self.current) => Ends::Away(None),
         };
         let why = match ends {
