@@ -54,14 +54,16 @@ impl Approvals {
     /// # Errors
     /// The database.
     pub async fn mute_denied(&self, request: RequestId, by: &str) -> Result<Option<String>, StoreError> {
+        let end = now_ms().saturating_add(i64::try_from(BY_COMPANION.as_millis()).unwrap_or(0));
         let denied = self.outbox.store().read(move |db| {
             let agent = db.prepare_cached(DENIED)?.query_row([request.0], |row| row.get(0)).optional()?;
-            Ok::<Option<String>, StoreError>(agent)
+            let Some(agent): Option<String> = agent else { return Ok::<_, StoreError>(None) };
+            let is_longer = until(db, &agent, end)?.is_some();
+            Ok(Some((agent, is_longer)))
         });
-        let Some(agent) = denied.await? else { return Ok(None) };
+        let Some((agent, is_longer)) = denied.await? else { return Ok(None) };
         // Whoever muted it for longer meant that.
-        let until = self.muted().await?.get(&agent).copied().unwrap_or(0);
-        if until < now_ms() + BY_COMPANION.as_millis() as i64 {
+        if !is_longer {
             self.mute(&agent, BY_COMPANION, by).await?;
         }
         Ok(Some(agent))
