@@ -137,6 +137,18 @@ pub const FILES: &[Key] = &[
     ),
 ];
 
+/// The same of every broker that somebody runs.
+const BROKER_CERT: Key = example(
+    "cert",
+    "\"hub.pem\"",
+    "The hub's own certificate for that broker, if it asks for one: a PEM file with the chain up to its authority.",
+);
+const BROKER_KEY: Key = example(
+    "key",
+    "\"hub-key.pem\"",
+    "That certificate's private key: a PEM file, readable by the hub alone, or \"credential:NAME\".",
+);
+
 /// `[broker]`.
 pub const BROKER: &[Key] = &[
     key("listen", "\"127.0.0.1:1883\"", "Where the embedded MQTT broker listens for companions."),
@@ -154,16 +166,8 @@ pub const BROKER: &[Key] = &[
         "The only authorities that may sign that broker's certificate: a PEM file. Without this key, those that this machine \
          trusts.",
     ),
-    example(
-        "cert",
-        "\"hub.pem\"",
-        "The hub's own certificate for that broker, if it asks for one: a PEM file with the chain up to its authority.",
-    ),
-    example(
-        "key",
-        "\"hub-key.pem\"",
-        "That certificate's private key: a PEM file, readable by the hub alone, or \"credential:NAME\".",
-    ),
+    BROKER_CERT,
+    BROKER_KEY,
 ];
 
 /// `[agents.NAME]`.
@@ -378,16 +382,8 @@ pub const HOME_ASSISTANT: &[Key] = &[
         "The only authorities that may sign that broker's certificate: a PEM file. Without this key, those that this machine \
          trusts.",
     ),
-    example(
-        "cert",
-        "\"hub.pem\"",
-        "The hub's own certificate for that broker, if it asks for one: a PEM file with the chain up to its authority.",
-    ),
-    example(
-        "key",
-        "\"hub-key.pem\"",
-        "That certificate's private key: a PEM file, readable by the hub alone, or \"credential:NAME\".",
-    ),
+    BROKER_CERT,
+    BROKER_KEY,
     key("prefix", "\"homeassistant\"", "What the discovery topics of Home Assistant begin with."),
     key(
         "notify_to",
