@@ -4,14 +4,10 @@ use embassy_time::Timer;
 use gatepost_companion::{
     Button, Edge, Millis, NotShown, Panel, View,
     event_loop::{self, ConnectionEvent},
-    ui::{
-        framebuffer::{FramebufferDisplay, GraphicsCard},
-        keyboard::Keyboard,
-    },
+    ui::{framebuffer::FramebufferDisplay, keyboard::Keyboard},
 };
 use gatepost_net::now;
-use gatepost_virtio::{Gpu, Input, Slot, machine};
-use virtio_drivers::Error;
+use gatepost_virtio::{Input, Slot, display::Card, machine};
 
 use crate::log;
 
@@ -24,48 +20,15 @@ const POLL_INTERVAL_MS: u64 = 2;
 pub struct Board {
     keys: Input,
     keyboard: Keyboard,
-    panel: Panel<FramebufferDisplay<Screen>>,
+    panel: Panel<FramebufferDisplay<Card>>,
     shown: Option<View>,
 }
 
 impl Board {
     /// Takes the devices; there may be no graphics card.
     pub fn new(keys: Input, slot: Option<Slot>) -> Self {
-        let display = FramebufferDisplay::new(Screen { slot, gpu: None }, WIDTH, HEIGHT);
+        let display = FramebufferDisplay::new(Card::new(slot, WIDTH, HEIGHT), WIDTH, HEIGHT);
         Self { keys, keyboard: Keyboard::default(), panel: Panel::new(display), shown: None }
-    }
-}
-
-/// The graphics card.
-struct Screen {
-    slot: Option<Slot>,
-    gpu: Option<Gpu>,
-}
-
-impl GraphicsCard for Screen {
-    type Fault = Error;
-
-    fn is_running(&self) -> bool {
-        self.gpu.is_some() && self.slot.as_ref().is_some_and(Slot::is_running)
-    }
-
-    /// Sets the card to the size of a board's display.
-    fn start(&mut self) -> Result<&'static mut [u8], Error> {
-        // Its memory must be freed before the next one is allocated.
-        self.gpu = None;
-        let gpu = self.gpu.insert(self.slot.as_ref().ok_or(Error::NotReady)?.start(Gpu::new)?);
-        let memory: *mut [u8] = gpu.change_resolution(WIDTH, HEIGHT)?;
-        // SAFETY: the memory is the card's until the card is dropped, and is in use no more then; its driver reads and
-        // writes none of it, and the device reads it only while `flush` waits.
-        Ok(unsafe { &mut *memory })
-    }
-
-    fn flush(&mut self) -> Result<(), Error> {
-        self.gpu.as_mut().ok_or(Error::NotReady)?.flush()
-    }
-
-    fn not_running() -> Error {
-        Error::NotReady
     }
 }
 

@@ -1,8 +1,9 @@
 //! virtio's devices on QEMU's riscv32 board `virt`, and the memory that they share with the processor: for the runner there
 //! what a chip's own drivers are for others. Nothing is decided here.
 //!
-//! [`flash`] is the disk that stands for a flash; [`random`] are numbers fit for keys; [`machine`] is the board's serial line and its switch; [`net`] is the network card, and [`wire`] what the set-up takes for a radio;
-//! [`handover`] is what its loader tells the program that it starts.
+//! [`display`] is the graphics card; [`flash`] is the disk that stands for a flash; [`random`] are numbers fit for keys;
+//! [`machine`] is the board's serial line and its switch; [`net`] is the network card, and [`wire`] what the set-up takes for
+//! a radio; [`handover`] is what its loader tells the program that it starts.
 //!
 //! Pages come from a region that the runner's linker script keeps for nothing else, between `_devices_start` and
 //! `_devices_end`. Every device is found once and kept but the screen, which may be started again: pages that it gives back
@@ -10,6 +11,7 @@
 #![no_std]
 #![warn(missing_docs)]
 
+pub mod display;
 pub mod flash;
 pub mod handover;
 pub mod machine;
@@ -23,7 +25,7 @@ use critical_section::Mutex;
 use gatepost_companion::dma_pool::Pool;
 use virtio_drivers::{
     BufferDirection, Error, Hal, PAGE_SIZE, PhysAddr,
-    device::{blk::VirtIOBlk, gpu::VirtIOGpu, input::VirtIOInput, net::VirtIONet, rng::VirtIORng},
+    device::{blk::VirtIOBlk, input::VirtIOInput, net::VirtIONet, rng::VirtIORng},
     transport::{
         DeviceType,
         mmio::{MmioTransport, VirtIOHeader},
@@ -40,8 +42,6 @@ pub const PACKET: usize = 1536;
 type Transport = MmioTransport<'static>;
 /// The network.
 pub type Network = VirtIONet<Memory, Transport, PACKETS>;
-/// The screen.
-pub type Gpu = VirtIOGpu<Memory, Transport>;
 /// The keyboard.
 pub type Input = VirtIOInput<Memory, Transport>;
 /// The random numbers.

@@ -182,7 +182,7 @@ impl Board {
     pub fn view(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let qemu = self.qemu()?;
         eventually(what, || Ok(Some(qemu.view()).filter(|view| wanted(view))))
-            .with_context(|| format!("the board said:\n{}", qemu.log()))
+            .with_context(|| format!("the board said:\n{}", qemu.condition()))
     }
 
     /// The same of what takes long while several boards share the processor.
@@ -192,7 +192,7 @@ impl Board {
     pub fn view_after_long(&mut self, what: &str, wanted: impl Fn(&str) -> bool) -> Result<String> {
         let qemu = self.qemu()?;
         within_long(what, || Ok(Some(qemu.view()).filter(|view| wanted(view))))
-            .with_context(|| format!("the board said:\n{}", qemu.log()))
+            .with_context(|| format!("the board said:\n{}", qemu.condition()))
     }
 
     /// Waits for a card that can be decided; returns the number of its pages.

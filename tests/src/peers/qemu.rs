@@ -114,6 +114,25 @@ impl Qemu {
         String::from_utf8_lossy(&fs::read(self.folder.join("serial")).unwrap_or_default()).into_owned()
     }
 
+    /// For the error of whoever waited in vain: what it said, and twice what its processor is at, to tell one that sleeps from
+    /// one that turns in a circle.
+    pub fn condition(&mut self) -> String {
+        let mut told = self.log();
+        for _ in 0..2 {
+            for command in ["info status", "info registers"] {
+                let said = self.monitor.people(command).unwrap_or_else(|error| format!("{error:#}"));
+                let lines = said.lines().filter(|line| {
+                    [command, "status", "pc ", "mip", "mie", "mstatus", "ra "].iter().any(|word| line.contains(word))
+                });
+                for line in lines {
+                    told = format!("{told}\n{}", line.trim());
+                }
+            }
+            thread::sleep(LOOK);
+        }
+        told
+    }
+
     /// The last view that it named there. Whole lines only: the last one may be on its way.
     pub fn view(&self) -> String {
         let log = self.log();

@@ -48,13 +48,23 @@ impl Monitor {
         false
     }
 
+    /// What QEMU answers to a command that is meant for people.
+    pub(super) fn people(&mut self, command: &str) -> Result<String> {
+        let answer = self.ask("human-monitor-command", &json!({"command-line": command}))?;
+        Ok(answer.as_str().unwrap_or_default().to_owned())
+    }
+
     fn tell(&mut self, what: &str, with: &Value) -> Result<()> {
+        self.ask(what, with).map(drop)
+    }
+
+    fn ask(&mut self, what: &str, with: &Value) -> Result<Value> {
         let command = json!({"execute": what, "arguments": with});
         writeln!(self.stream.get_mut(), "{command}")?;
         loop {
-            let answer = self.line()?;
-            if answer.get("return").is_some() {
-                return Ok(());
+            let mut answer = self.line()?;
+            if let Some(value) = answer.get_mut("return") {
+                return Ok(value.take());
             }
             // Everything else is news of its own.
             if answer.get("event").is_none() {
