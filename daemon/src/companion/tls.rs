@@ -6,7 +6,7 @@
 
 use std::{io, path::Path, sync::Arc};
 
-use rumqttc::{ConnectReturnCode, ConnectionError};
+use rumqttc::{ConnectReturnCode, ConnectionError, StateError, mqttbytes};
 use rustls::{AlertDescription, CertificateError, ClientConfig, RootCertStore, crypto::ring};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 
@@ -108,6 +108,15 @@ pub fn explain(error: &ConnectionError, peer: Peer<'_>) -> String {
                 peer.port
             )
         }
+        ConnectionError::MqttState(StateError::Deserialization(
+            mqttbytes::Error::PayloadSizeLimitExceeded(size),
+        )) => {
+            format!(
+                "somebody has published {size} bytes where the hub listens, which is more than it reads. If that was retained, the hub gets \
+                 it at every connection: find it with `mosquitto_sub -v -t 'gatepost/#' -t 'homeassistant/status' --retained-only`, and \
+                 clear it with `mosquitto_pub -r -n -t TOPIC`"
+            )
+        }
         error => match found(error) {
             Some(error) => explain_tls(error, peer),
             // Whoever wants a certificate may just hang up.
@@ -139,6 +148,10 @@ fn explain_tls(error: &rustls::Error, peer: Peer<'_>) -> String {
         ) => format!(
             "the broker's certificate is not for {}: write the name that it is for into [{section}] {url}",
             peer.host
+        ),
+        Error::InvalidCertificate(CertificateError::Other(_)) => format!(
+            "the broker's certificate is of no kind that can be used (one that says of itself that it is an authority, most often): make an \
+             authority, sign another certificate with it, and set [{section}] ca to the authority's file"
         ),
         Error::InvalidCertificate(
             CertificateError::Expired

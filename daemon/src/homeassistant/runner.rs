@@ -8,7 +8,7 @@ use gatepost_link::{decision::PublicKey, topic};
 use rumqttc::{ClientError, LastWill, QoS};
 use tokio::{
     sync::{Notify, mpsc, watch},
-    time::sleep,
+    time::{Instant, sleep},
 };
 
 use super::{
@@ -33,8 +33,10 @@ const MAX_RECONNECT: Duration = Duration::from_secs(60);
 const ASK_PLATFORMS: Duration = Duration::from_mins(10);
 /// Packets that may be on their way to the broker: what is said of as many companions as there can be, and a burst of events.
 const MAX_IN_FLIGHT: usize = 1024;
-/// The largest MQTT packet: the longest notification, and room to see what is too large instead of breaking off.
-const MAX_PACKET_BYTES: usize = 2 * MAX_TEXT;
+/// How long a connection must have lasted for the next attempt to follow soon: a broker may take every connection, and break each.
+const LASTS: Duration = Duration::from_mins(1);
+/// The largest MQTT packet: the longest notification, and much room to see what is too large instead of breaking off.
+const MAX_PACKET_BYTES: usize = 16 * MAX_TEXT;
 
 /// What of the hub this is about.
 #[derive(Clone)]
@@ -89,7 +91,6 @@ impl Hub {
             match self.connect(&settings, &mut known).await {
                 None => (pause, known) = (RECONNECT, Known::default()),
                 Some(why) => {
-                    // It was there until now.
                     if known.away(why) {
                         pause = RECONNECT;
                     }
@@ -143,23 +144,49 @@ impl Hub {
 
 /// Whether the broker is there, as the log says: once, and not with every attempt of a night.
 #[derive(Default)]
-pub(super) struct Known(Option<Result<(), String>>);
+pub(super) struct Known {
+    /// Since when it is there.
+    here: Option<Instant>,
+    /// Whether no connection has lasted since it was said to be away.
+    breaks: bool,
+    /// Why it was away last.
+    why: Option<String>,
+}
 
 impl Known {
     pub(super) fn here(&mut self) {
-        if self.0 != Some(Ok(())) {
-            tracing::info!("Home Assistant's broker is here");
-            self.0 = Some(Ok(()));
+        self.here = Some(Instant::now());
+        if !self.breaks {
+            self.say_here();
         }
     }
 
-    /// Whether it was there before.
+    /// Says that it is there again, once a connection has lasted.
+    pub(super) fn look(&mut self) {
+        if self.breaks && self.has_lasted() {
+            self.breaks = false;
+            self.say_here();
+        }
+    }
+
+    fn say_here(&mut self) {
+        self.why = None;
+        tracing::info!("Home Assistant's broker is here");
+    }
+
+    fn has_lasted(&self) -> bool {
+        self.here.is_some_and(|since| since.elapsed() >= LASTS)
+    }
+
+    /// Whether it was there for long enough that the next attempt follows soon.
     fn away(&mut self, why: String) -> bool {
-        let before = self.0.replace(Err(why.clone()));
-        if before.as_ref().and_then(|before| before.as_ref().err()) != Some(&why) {
+        if self.why.as_ref() != Some(&why) {
             tracing::warn!(why, "Home Assistant's broker is away");
         }
-        before == Some(Ok(()))
+        let has_lasted = self.has_lasted();
+        self.breaks = self.here.is_some() && !has_lasted || self.breaks && self.here.is_none();
+        (self.here, self.why) = (None, Some(why));
+        has_lasted
     }
 }
 
@@ -193,5 +220,28 @@ impl Platforms {
                 () = self.again.notified() => {}
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_broker_that_breaks_each_connection_is_said_once_and_one_that_lasts_is_tried_again_soon() {
+        let mut known = Known::default();
+        known.here();
+        assert!(!known.away("it broke".into()) && known.breaks);
+        known.here();
+        assert!(known.why.is_some(), "it is not said again that it is here");
+        known.look();
+        assert!(known.breaks);
+        tokio::time::advance(LASTS).await;
+        known.look();
+        assert!(!known.breaks && known.why.is_none());
+        assert!(known.away("it stopped".into()), "the next attempt follows soon");
+        assert!(!known.away("nobody listens".into()) && !known.breaks);
+        known.here();
+        assert!(known.why.is_none(), "it is said at once");
     }
 }

@@ -31,6 +31,8 @@ use crate::{
 const GATHER: Duration = Duration::from_millis(100);
 /// Between two looks while nothing tells of a change: at what only a look can tell, and while an update is under way.
 const LOOK: Duration = Duration::from_secs(60);
+/// How often all is said again: who may write at the broker may have said something else in the hub's place.
+const REPEAT: Duration = Duration::from_mins(10);
 const LOOK_AT_UPDATE: Duration = Duration::from_secs(5);
 /// Events that are said of one look; of a longer burst the last.
 const MAX_EVENTS: usize = 64;
@@ -77,6 +79,7 @@ impl Serving<'_> {
         let mut not_ready = self.platforms.not_ready.subscribe();
         let mut sights = hub.updates.sights();
         let (mut connected, mut look_at) = (false, Instant::now());
+        let mut repeat_at = Instant::now() + REPEAT;
         loop {
             tokio::select! {
                 packet = connection.packets.recv() => match packet {
@@ -118,6 +121,12 @@ impl Serving<'_> {
                     self.platforms.again.notify_one();
                 }
                 () = sleep_until(look_at), if connected => {
+                    known.look();
+                    if repeat_at <= Instant::now() {
+                        self.said.clear();
+                        self.say_all(&client).await?;
+                        repeat_at = Instant::now() + REPEAT;
+                    }
                     self.say_events(&client).await?;
                     self.say_figures(&client).await?;
                     self.say_companions(&client).await?;
