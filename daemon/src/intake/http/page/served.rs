@@ -2,7 +2,7 @@
 //!
 //! `build.rs` makes it once, so that the program holds what is sent and nothing else. `tests/web/hub/served.mjs` is the same rule for the
 //! page's own tests, which compare both byte by byte; it says what a file must keep to for this to be safe: no text over several lines,
-//! every statement with its semicolon, no comment behind code.
+//! every statement with its semicolon, no comment behind code, no operator in a text.
 
 /// The text as it is sent, of the file with this name.
 pub(crate) fn served(name: &str, text: &str) -> String {
@@ -13,10 +13,26 @@ pub(crate) fn served(name: &str, text: &str) -> String {
     }
 }
 
-/// Without comments, indentation, empty lines, and line ends beside a bracket, after a comma and after a semicolon.
+/// What is sent for these. No text between quotes has them.
+const OPERATORS: [(&str, &str); 9] = [
+    (" => ", "=>"),
+    (" === ", "==="),
+    (" !== ", "!=="),
+    (" && ", "&&"),
+    (" || ", "||"),
+    (" ?? ", "??"),
+    (" ? ", "?"),
+    (" : ", ":"),
+    (") {", "){"),
+];
+
+/// Without comments, indentation, empty lines, line ends beside a bracket, after a comma and after a semicolon, and spaces about operators.
 fn script(text: &str) -> String {
     let code = without_comments(text, "/**", true);
-    let code = lines(&code, |line| !line.starts_with("//"));
+    let mut code = lines(&code, |line| !line.starts_with("//"));
+    for (spaced, tight) in OPERATORS {
+        code = code.replace(spaced, tight);
+    }
     let mut short = String::with_capacity(code.len());
     let mut rest = code.chars().peekable();
     while let Some(char) = rest.next() {
@@ -65,7 +81,7 @@ mod tests {
         let text = "// A head.\n\n/** @param {number} n\n * more */\nexport function twice(n) {\n  // It doubles.\n  return double(/** \
                     @type {number} */ (n), [\n    1,\n    2\n  ]);\n}\nconst url = \"https://x\";\nnext\n  .then();\n";
         let short =
-            "export function twice(n) {return double((n), [1,2]);}\nconst url = \"https://x\";next\n.then();";
+            "export function twice(n){return double((n), [1,2]);}\nconst url = \"https://x\";next\n.then();";
         assert_eq!(served("twice.js", text), short);
     }
 
