@@ -35,6 +35,9 @@ const SLACK: Duration = Duration::from_secs(15);
 /// The slowest that a file may go to the hub, in bytes a second.
 const MIN_UPLOAD_BYTES_PER_SECOND: u64 = 128 * 1024;
 
+/// Bytes of a companion's whole flash, which no image of it is longer than (firmware/README.md).
+const MAX_FLASH: usize = 4 * 1024 * 1024;
+
 /// How long a hub may take to say that it is there.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -104,6 +107,15 @@ pub enum ClientError {
     /// A file was named that is empty.
     #[error("{} holds no token: make one with `gatepost agent add NAME` and write it there", .0.display())]
     EmptyTokenFile(PathBuf),
+    /// Firmware would come by a way on which it can be changed.
+    #[error(
+        "firmware is not fetched from {0}: without TLS, anybody on the way could change it. Run this on the hub's own machine, or reach \
+         the hub by https, or give --image FILE"
+    )]
+    Changeable(String),
+    /// What the hub answers is longer than it may be.
+    #[error("the hub at {0} answers more than a companion's flash has room for")]
+    TooLong(String),
     /// Nobody listens.
     #[error("no hub answers at {0}: start it with: gatepost run")]
     Nobody(String),
@@ -428,15 +440,28 @@ impl Client {
     /// The firmware of the newest release for a board.
     ///
     /// # Errors
-    /// The hub does not answer, or has none.
+    /// The hub does not answer, or has none, or it could be changed on its way: only the hub looks at the signature.
     pub async fn release_image(&self, board: &str) -> Result<Vec<u8>, ClientError> {
+        if !self.base.starts_with("https://") && !is_here(&self.base) {
+            return Err(ClientError::Changeable(self.base.clone()));
+        }
         let path = format!("/v1/updates/image{}", query(&[("board", board.to_owned())]));
-        let call = self.request(Method::GET, &path).await?.timeout(SLACK);
-        let answer = call.send().await.map_err(|error| self.away(error))?;
+        let time = SLACK + Duration::from_secs(MAX_FLASH as u64 / MIN_UPLOAD_BYTES_PER_SECOND);
+        let call = self.request(Method::GET, &path).await?.timeout(time);
+        let mut answer = call.send().await.map_err(|error| self.away(error))?;
         let status = answer.status();
         self.is_its_own(status)?;
         match status.is_success() {
-            true => Ok(answer.bytes().await.map_err(|error| self.away(error))?.into()),
+            true => {
+                let mut image = Vec::new();
+                while let Some(more) = answer.chunk().await.map_err(|error| self.away(error))? {
+                    if image.len() + more.len() > MAX_FLASH {
+                        return Err(ClientError::TooLong(self.base.clone()));
+                    }
+                    image.extend_from_slice(&more);
+                }
+                Ok(image)
+            }
             false => Err(ClientError::Refused(answer.json().await.map_err(|error| self.away(error))?)),
         }
     }

@@ -16,7 +16,7 @@
 //! 5. [`approval`] (what waits for a person), [`hooks`] (the owner's programs), [`config`] (the file)
 //! 6. [`turns`] (what wakes an agent), [`router`] (whom it wakes)
 //! 7. [`pipeline`] (what the next two share), [`delivery`] (what happens after the row and the hold), [`admission`] (what happens before)
-//! 8. [`receiving`] (the way in), [`tasks`], [`heartbeat`]; [`updates`] (new firmware) and [`companion`] (the device with the buttons), [`events`], [`metrics`] (what watchers read), [`homeassistant`] (the house)
+//! 8. [`receiving`] (the way in), [`tasks`], [`heartbeat`]; [`companion`] (the device with the buttons), [`updates`] (its new firmware) and [`installer`] (its first), [`events`], [`metrics`] (what watchers read), [`homeassistant`] (the house)
 //! 9. [`intake`] (the endpoints)
 //! 10. [`hub`], which builds all of it and is the one place that knows everyone
 //! 11. [`client`] (speaks to a hub), [`demo`], [`cli`]
@@ -48,6 +48,7 @@ pub mod heartbeat;
 pub mod homeassistant;
 pub mod hooks;
 pub mod hub;
+pub mod installer;
 pub mod intake;
 pub mod lines;
 pub mod message;

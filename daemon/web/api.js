@@ -98,6 +98,7 @@ const CALLS = {
   companions: "GET companions",
   renameCompanion: "POST companions/*/rename",
   revokeCompanion: "DELETE companions/*",
+  boards: "GET boards",
   pair: "POST pairing",
   answerPairing: "POST pairing/*",
   updates: "GET updates",
@@ -131,5 +132,7 @@ export const AUDIT_EXPORT = "/v1/audit?format=jsonl";
 
 /** What happens after the event `after`. @param {number} after @param {AbortSignal} signal */
 export const events = (after, signal) => request("GET", `/v1/events?after=${after}`, { signal, accept: "text/event-stream" });
+/** @param {{port: string, network?: string, password?: string}} body @param {AbortSignal} signal */
+export const installBoard = (body, signal) => request("POST", "/v1/boards", { body, signal, accept: "text/event-stream" });
 /** @param {AbortSignal} signal */
 export const verifyAudit = (signal) => request("POST", "/v1/audit/verify", { signal, accept: "text/event-stream" });

@@ -5,6 +5,7 @@ import * as clock from "./clock.js";
 import { ask, button, copyable, empty, facts, h, icon, page, redraw, say, tag, tile, tried } from "./dom.js";
 import { progress } from "./sheet.js";
 import { coalesced, hub, link, to } from "./hub.js";
+import { install } from "./install.js";
 import { pairing } from "./pairing.js";
 import { boardName, count, inline, place } from "./text.js";
 
@@ -16,7 +17,8 @@ export function open({ root, signal, when, often }) {
     pair = h("div"),
     note = h("p.wrong", { hidden: true });
   const add = button("Add one", () => begin(), { icon: "device", kind: "go" });
-  page(root, "Companions", "What may decide, and how it decides", add, note, pair, grid);
+  const board = button("Install a board", () => begin(install));
+  page(root, "Companions", "What may decide, and how it decides", [board, add], note, pair, grid);
   /** @type {AbortController | null} */
   let running = null;
 
@@ -162,12 +164,14 @@ export function open({ root, signal, when, often }) {
     refresh();
   }
 
-  async function begin() {
+  /** @param {typeof install} [first] */
+  async function begin(first) {
     running?.abort();
     running = new AbortController();
-    add.disabled = true;
-    await pairing(pair, running.signal);
-    add.disabled = false;
+    const { signal } = running;
+    add.disabled = board.disabled = true;
+    if (!first || (await tried(first(pair, signal)))) await pairing(pair, signal);
+    add.disabled = board.disabled = false;
     refresh();
   }
   return () => {};

@@ -199,7 +199,7 @@ export const act = (label, call, done, then, more) =>
 
 /**
  * Asks before something that cannot be undone; with `typed`, that word has to be written.
- * @param {{title: string, text: Kids, yes: string, typed?: string, kind?: string, field?: HTMLElement}} what
+ * @param {{title: string, text: Kids, yes: string, typed?: string, kind?: string, field?: Kids}} what
  * @returns {Promise<boolean>}
  */
 export function ask({ title, text, yes, typed, kind = "stop", field }) {

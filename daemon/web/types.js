@@ -430,6 +430,9 @@
  * @property {{state: string, text: string, version: string, done?: number | null, of?: number | null} | null} [update]
  */
 
+/** `GET /v1/boards` @typedef {{ports: string[], broker?: string, broker_unknown_because?: string}} Boards */
+/** An event of `POST /v1/boards` @typedef {{step: string, board?: string, version?: string, percent?: number}} InstallStep */
+
 /** `POST /v1/pairing` @typedef {{ok: true, code: string, key: string, kind: string, expires_in_s: number}} Offered */
 
 /**
@@ -590,6 +593,7 @@
  * @property {() => Promise<{companions: Companion[], broker: {connected: boolean, reason: string | null}}>} companions
  * @property {(which: string, name: {name: string}) => Promise<unknown>} renameCompanion
  * @property {(which: string) => Promise<{withdrawn: number, left: number, quorum: number}>} revokeCompanion
+ * @property {() => Promise<Boards>} boards
  * @property {(signal: AbortSignal) => Promise<Offered>} pair waits up to a minute for a device
  * @property {(code: string, compared: {same: boolean, name?: string}) => Promise<{companion: {name: string}}>} answerPairing
  * @property {() => Promise<Updates>} updates

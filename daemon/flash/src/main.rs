@@ -6,6 +6,9 @@ use std::{
     io::{Read as _, Write as _},
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::{Arc, Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
 };
 
 use clap::Parser;
@@ -40,7 +43,13 @@ enum Command {
     Write {
         /// A file of a release: gatepost-BOARD-VERSION.bin, .ota.bin or .gpu; or - for standard input.
         image: PathBuf,
+        /// For how many seconds writing may come no further. Erasing and verifying a piece takes a few; a board that talks on and on, as
+        /// one does that restarts again and again, would be listened to for ever.
+        #[arg(long, value_name = "SECONDS", default_value_t = 40)]
+        patience: u64,
     },
+    /// Check what is to be told to a companion, without a board. Read from standard input, as set-up does.
+    Check,
     /// List the wireless networks that a companion hears.
     Networks,
     /// Tell a companion its network and its hub. Read from standard input, a line of JSON with any of the members ssid, password and
@@ -56,7 +65,8 @@ fn main() -> ExitCode {
                 tell(&json!({"event": "board", "board": board.name()}));
             })
             .map_err(|error| error.to_string()),
-        Command::Write { image } => write(&port, &image),
+        Command::Write { image, patience } => write(&port, &image, Duration::from_secs(patience)),
+        Command::Check => order().map(drop),
         Command::Networks => networks(&port),
         Command::SetUp => set_up(&port),
     };
@@ -75,7 +85,7 @@ fn tell(event: &Value) {
     let _ = writeln!(out, "{event}").and_then(|()| out.flush());
 }
 
-fn write(port: &Path, path: &Path) -> Result<(), String> {
+fn write(port: &Path, path: &Path, patience: Duration) -> Result<(), String> {
     let cannot = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
     let mut file = Vec::new();
     let most = MAX_FILE as u64 + 1;
@@ -87,24 +97,45 @@ fn write(port: &Path, path: &Path) -> Result<(), String> {
     if file.len() > MAX_FILE {
         return Err(format!("{} is longer than a board's whole flash", path.display()));
     }
+    let last = watched(patience);
     let board = install::detect_to_write(port).map_err(|error| error.to_string())?;
     let image = Image::of(&file, board).map_err(|error| error.to_string())?;
     let (bytes, version) = (image.bytes.len(), image.version.as_deref());
     tell(&json!({"event": "begins", "board": board.name(), "version": version, "bytes": bytes}));
     let mut percent = None;
-    let mut progress = |step| match step {
-        Progress::Board(_) => {}
-        Progress::Written(done, all) => {
-            let now = done * 100 / all.max(1);
-            if percent.replace(now) != Some(now) {
-                tell(&json!({"event": "written", "percent": now}));
+    let mut progress = |step| {
+        *last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        match step {
+            Progress::Board(_) => {}
+            Progress::Written(done, all) => {
+                let now = done * 100 / all.max(1);
+                if percent.replace(now) != Some(now) {
+                    tell(&json!({"event": "written", "percent": now}));
+                }
             }
+            Progress::Again => tell(&json!({"event": "again"})),
         }
-        Progress::Again => tell(&json!({"event": "again"})),
     };
     install::write(port, &image, &mut progress).map_err(|error| error.to_string())?;
     tell(&json!({"event": "verified", "bytes": bytes}));
     Ok(())
+}
+
+/// Ends the program if writing comes no further; when it last did.
+fn watched(patience: Duration) -> Arc<Mutex<Instant>> {
+    let last = Arc::new(Mutex::new(Instant::now()));
+    let seen = Arc::clone(&last);
+    thread::spawn(move || {
+        while seen.lock().unwrap_or_else(PoisonError::into_inner).elapsed() < patience {
+            thread::sleep(patience / 40);
+        }
+        tell(
+            &json!({"event": "error", "text": "the board answers no more: try another cable, another port and a supply that is strong \
+                     enough, hold BOOT while you plug it in, and run this again"}),
+        );
+        std::process::exit(1);
+    });
+    last
 }
 
 fn networks(port: &Path) -> Result<(), String> {
@@ -116,17 +147,22 @@ fn networks(port: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn set_up(port: &Path) -> Result<(), String> {
+/// What is to be told to a companion, if it can be.
+fn order() -> Result<Order, String> {
     let mut text = String::new();
     let read = std::io::stdin().take(MAX_ORDER).read_to_string(&mut text);
-    let order: Value = read
-        .ok()
-        .and_then(|_| serde_json::from_str(&text).ok())
-        .ok_or("standard input has no order: a line of JSON with ssid, password and hub")?;
+    let order: Value = read.ok().and_then(|_| serde_json::from_str(&text).ok()).ok_or(
+        "standard input has no order: a line of JSON with ssid, password and hub, of 4096 bytes at most",
+    )?;
     let member = |name: &str| order.get(name).and_then(Value::as_str).map(str::to_owned);
     let wifi = member("ssid").map(|ssid| (ssid, member("password").unwrap_or_default()));
     let order = Order { wifi, hub: member("hub") };
     order.check().map_err(|error| error.to_string())?;
+    Ok(order)
+}
+
+fn set_up(port: &Path) -> Result<(), String> {
+    let order = order()?;
     let mut progress = |step| match step {
         set_up::Progress::Answers(version) => tell(&json!({"event": "answers", "version": version})),
         set_up::Progress::Joining => tell(&json!({"event": "joining"})),

@@ -28,6 +28,10 @@ const JOIN: Duration = Duration::from_secs(75);
 const SCAN: Duration = Duration::from_secs(30);
 /// How long one look at the port waits.
 const LOOK: Duration = Duration::from_millis(100);
+/// How long a board that was told no network may take until it is in the one that it has.
+const REJOIN: Duration = Duration::from_secs(if cfg!(test) { 2 } else { 30 });
+/// Improv's state of a device that is in its network.
+const IN_NETWORK: u8 = 4;
 /// What the device says once it has the address.
 const KEPT: &str = "the hub's address is kept";
 
@@ -93,6 +97,14 @@ pub enum SetUpError {
          not enough. The board keeps what it knew before"
     )]
     NotJoined,
+    /// It was told none, and has none.
+    #[error(
+        "the board is in no network: say which with --wifi NAME. If it has one, look whether that is in reach, and run this again"
+    )]
+    NoNetwork,
+    /// Something else went wrong on the device; Improv's number of it.
+    #[error("the board did not take its network (Improv's error {0}): press its RESET and run this again")]
+    NotTaken(u8),
     /// The hub's address cannot be.
     #[error("the hub's address is HOST or HOST:PORT, such as 192.168.1.20, with at most 64 bytes of host")]
     Address,
@@ -149,6 +161,7 @@ pub fn set_up<L: Read + Write>(
             Heard::Result(command, _) if command == Command::SetWifi as u8 => Some(Ok(())),
             Heard::Error(3) => Some(Err(SetUpError::NotJoined)),
             Heard::Error(1) => Some(Err(SetUpError::Invalid)),
+            Heard::Error(number @ 2..) => Some(Err(SetUpError::NotTaken(number))),
             _ => None,
         })?;
         joined.unwrap_or(Err(SetUpError::NotJoined))?;
@@ -156,12 +169,16 @@ pub fn set_up<L: Read + Write>(
     }
     if let Some(hub) = &order.hub {
         let kept = talk.ask(format!("\r\nhub {hub}\r\n").as_bytes(), ANSWER, |heard| match heard {
-            Heard::Line(line) if line.contains(KEPT) => Some(Ok(())),
+            Heard::Line(line) if line.trim_end().ends_with(KEPT) => Some(Ok(())),
             Heard::Line(line) if line.starts_with("write: hub") => Some(Err(SetUpError::Address)),
             _ => None,
         })?;
         kept.unwrap_or(Err(SetUpError::Silent))?;
         tell(Progress::HubKept);
+    }
+    if order.wifi.is_none() {
+        let is_in = |heard| matches!(heard, Heard::State(IN_NETWORK)).then_some(());
+        talk.ask(&packet(Command::State, &[]), REJOIN, is_in)?.ok_or(SetUpError::NoNetwork)?;
     }
     Ok(())
 }
@@ -387,6 +404,16 @@ mod tests {
                 "{hub}"
             );
         }
+    }
+
+    #[test]
+    fn a_device_that_is_told_no_network_must_have_one() {
+        let order = Order { wifi: None, hub: Some("hub.home".into()) };
+        let mut device = Device::new("");
+        assert!(matches!(set_up(&mut device, &order, &mut |_| {}), Err(SetUpError::NoNetwork)));
+        let mut device = Device::new("");
+        device.set_up.online(true);
+        set_up(&mut device, &order, &mut |_| {}).unwrap();
     }
 
     #[test]

@@ -222,7 +222,7 @@ pub(super) fn is_name(name: &str) -> bool {
     spaced && name.chars().count() <= MAX_NAME && name.chars().all(printable)
 }
 
-fn check_name(name: &str) -> Result<(), DeviceError> {
+pub fn check_name(name: &str) -> Result<(), DeviceError> {
     if !is_name(name) {
         return Err(DeviceError::Name(name.chars().take(MAX_NAME + 20).collect()));
     }

@@ -314,6 +314,7 @@ fn endpoint(
         companions,
         updates,
         hub_update,
+        broker: config.broker.clone(),
         max_body: config.hub.max_body,
         hosts: config.hub.hosts.clone(),
         port,

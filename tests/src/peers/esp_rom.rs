@@ -52,6 +52,8 @@ pub enum Fault {
     Refuses(usize),
     /// Somebody pulls the cable.
     Leaves(usize),
+    /// It restarts, again and again, and says so.
+    Restarts(usize),
 }
 
 /// The chip, and the line that leads to it.
@@ -187,6 +189,7 @@ enum Next {
     Answer(Vec<u8>),
     Silence,
     Leave,
+    Restart,
     Run(Option<PathBuf>),
 }
 
@@ -200,10 +203,21 @@ fn serve(line: &mut File, state: &Mutex<State>, stop: &AtomicBool) -> io::Result
                 Next::Answer(bytes) => line.write_all(&bytes)?,
                 Next::Silence => {}
                 Next::Leave => return Ok(()),
+                Next::Restart => return restart(line, stop),
                 Next::Run(None) => {}
                 Next::Run(Some(socket)) => return run(line, &socket, stop),
             }
         }
+    }
+    Ok(())
+}
+
+/// What a supply that is too weak makes of a board.
+fn restart(line: &mut File, stop: &AtomicBool) -> io::Result<()> {
+    while !stop.load(Ordering::SeqCst) {
+        // Nobody may read.
+        _ = line.write(b"ESP-ROM:esp32c3-api1-20210207\r\nrst:0xf (BROWNOUT_RST),boot:0x7\r\n");
+        thread::sleep(10 * LOOK);
     }
     Ok(())
 }
@@ -363,6 +377,7 @@ impl State {
             Fault::Drops(at) if at == self.frames => Next::Silence,
             Fault::Refuses(at) if at == self.frames => Next::Answer(answer(command, 0, &[], BAD_CHECKSUM)),
             Fault::Leaves(at) if at == self.frames => Next::Leave,
+            Fault::Restarts(at) if at == self.frames => Next::Restart,
             _ => return self.write(command, sum, body),
         };
         self.fault = Fault::None;

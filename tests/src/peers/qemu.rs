@@ -122,7 +122,9 @@ impl Qemu {
             for command in ["info status", "info registers"] {
                 let said = self.monitor.people(command).unwrap_or_else(|error| format!("{error:#}"));
                 let lines = said.lines().filter(|line| {
-                    [command, "status", "pc ", "mip", "mie", "mstatus", "ra "].iter().any(|word| line.contains(word))
+                    [command, "status", "pc ", "mip", "mie", "mstatus", "ra "]
+                        .iter()
+                        .any(|word| line.contains(word))
                 });
                 for line in lines {
                     told = format!("{told}\n{}", line.trim());

@@ -3,7 +3,9 @@
 //!
 //! Installed by `tests/run --setup-only`: QEMU.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, thread};
+use std::{
+    fs, io::Write as _, net::TcpStream, os::unix::fs::PermissionsExt as _, path::PathBuf, sync::Arc, thread,
+};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_build::development;
@@ -11,15 +13,15 @@ use gatepost_link::update::Version;
 use gatepost_sign::image::Board as Signed;
 use gatepost_tests::{
     hub::{
-        TestHub,
+        SpawnedHub, TestHub,
         client::text,
-        engineer,
+        engineer, eventually,
         program::{Ended, flasher},
     },
-    peers::esp_rom::{EspRom, Fault},
+    peers::esp_rom::{EspRom, Fault, pseudo_terminal},
     release::Release,
 };
-use serde_json::json;
+use serde_json::{Value, json};
 
 const C3: u32 = 5;
 const VERSION: Version = Version { major: 1, minor: 4, patch: 0 };
@@ -106,9 +108,10 @@ async fn a_network_that_is_not_joined_is_said_and_not_kept() -> Result<()> {
     let (address, password) = (board.hub_address(), password(&hub, "correct horse")?);
     let more = ["--keep-firmware", "--wifi", "Elsewhere", "--wifi-password", &password, "--broker", &address];
     let refused = install(&hub, &line, &more, b"")?;
-    for said in ["could not join the network", "the board has its firmware", "--keep-firmware"] {
+    for said in ["could not join the network", "keeps what it knew before"] {
         ensure!(refused.status == 1 && refused.stderr.contains(said), "{said}: {refused:?}");
     }
+    ensure!(!refused.stderr.contains("the board has its firmware"), "nothing was written: {refused:?}");
     drop(line);
     board.cut_power()?;
     ensure!(board.kept()?.network.is_none());
@@ -143,4 +146,104 @@ async fn what_cannot_go_well_is_refused_before_the_board_is_touched() -> Result<
     ensure!(refused.stderr.contains("plug the board in with a cable that carries data"), "{refused:?}");
     ensure!(rom.flash().iter().all(|byte| *byte == 0xff) && rom.frames() == 0);
     Ok(())
+}
+
+/// The last thing of a call that is told as events, and all of it.
+fn told(hub: &SpawnedHub, order: &Value) -> Result<(u16, String)> {
+    let answer = hub.operator()?.post("/v1/boards", order)?;
+    Ok((answer.status, answer.body.as_str().map_or_else(|| answer.body.to_string(), str::to_owned)))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_has_a_board_written_and_told_its_network_by_the_hub() -> Result<()> {
+    let at_home = hub().await?;
+    let root = development::path();
+    let mut hub = SpawnedHub::start(&format!(
+        "{}\n[updates]\nroot = {:?}\n",
+        engineer("ttl = \"10m\"", ""),
+        root.to_str().context("a path")?
+    ))?;
+    let image = Signed::Esp32c3.image_with(VERSION, &[7; 100_000]);
+    let release = Release::new("esp32c3", VERSION, image.clone())?;
+    let mut board = at_home.blank_board()?;
+    let rom = EspRom::before(C3, board.qemu()?.line())?;
+    let address = board.hub_address();
+    let order =
+        json!({"port": rom.port(), "network": "QEMU", "password": "correct horse", "broker": address});
+
+    let (status, said) = told(&hub, &order)?;
+    ensure!(status == 200 && said.contains("event: failed") && said.contains("gatepost ota add"), "{said}");
+    ensure!(rom.flash().iter().all(|byte| *byte == 0xff), "nothing was written");
+    let file = release.write(hub.folder(), development::RELEASE_SEED)?;
+    hub.cli(&["ota", "add", file.to_str().context("a path")?])?.well()?;
+    let (status, said) = told(&hub, &order)?;
+    for step in [
+        r#"{"board":"esp32c3","step":"board"}"#,
+        r#"{"step":"begins","version":"1.4.0"}"#,
+        r#"{"percent":100,"step":"written"}"#,
+        r#"{"step":"verified"}"#,
+        r#"{"step":"joined"}"#,
+        r#"{"step":"hub_kept"}"#,
+        "event: done",
+    ] {
+        ensure!(status == 200 && said.contains(step), "{step}: {said}");
+    }
+    ensure!(rom.flash()[0x1_0000..][..image.len()] == image, "the firmware of the hub's release");
+    ensure!(!said.contains("horse") && !hub.log()?.contains("horse"), "the password is told");
+    board.cut_power()?;
+    let network = board.kept()?.network.context("it keeps its network")?;
+    ensure!((network.ssid.as_str(), network.password.as_str()) == ("QEMU", "correct horse"), "{network:?}");
+    ensure!(address == format!("{}:{}", network.host, network.port), "{network:?}");
+    hub.terminate()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_page_writes_nothing_that_is_no_board_nothing_for_an_agent_and_one_at_a_time() -> Result<()> {
+    let mut hub = SpawnedHub::start(&engineer("ttl = \"10m\"", ""))?;
+    flasher()?;
+    let listed = hub.operator()?.get("/v1/boards")?.taken()?;
+    ensure!(
+        listed["ports"].is_array() && text(&listed, "broker_unknown_because").contains("127.0.0.1"),
+        "{listed}"
+    );
+    let file = hub.folder().path().join("file");
+    fs::write(&file, "")?;
+    let odd = |port: &str| json!({"port": port, "broker": "hub.home"});
+    for (order, said) in [
+        (odd(file.to_str().context("a path")?), "there is no such serial port"),
+        (odd("/dev/shm"), "there is no such serial port"),
+        (odd("/dev/../etc/passwd"), "there is no such serial port"),
+        (json!({"port": "/dev/null"}), "the hub's broker listens on 127.0.0.1 alone"),
+        (json!({"port": "/dev/null", "broker": ""}), "HOST or HOST:PORT"),
+        (json!({"port": "/dev/null", "broker": "h", "network": "n".repeat(33)}), "1 to 32 bytes"),
+        (json!({"port": "/dev/null", "broker": "h", "network": "n", "password": "short"}), "8 to 63"),
+    ] {
+        let (status, body) = told(&hub, &order)?;
+        ensure!(status >= 400 && body.contains(said), "{order}: {status} {body}");
+    }
+    // A character device that is no serial port is refused by the program that uses it.
+    let (status, body) = told(&hub, &odd("/dev/null"))?;
+    ensure!(status == 200 && body.contains("event: failed"), "{status} {body}");
+    let agent = hub.agent("engineer")?;
+    ensure!(
+        agent.get("/v1/boards")?.status == 403 && agent.post("/v1/boards", &odd("/dev/null"))?.status == 403
+    );
+
+    // A chip that says nothing is waited for; whoever hangs up stops that, and the port is free again.
+    let (silent, port) = pseudo_terminal()?;
+    let order = odd(port.to_str().context("a path")?);
+    let body = order.to_string();
+    let mut caller = TcpStream::connect(("127.0.0.1", hub.port()))?;
+    write!(
+        caller,
+        "POST /v1/boards HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {}\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n{body}",
+        hub.operator()?.token(),
+        body.len(),
+    )?;
+    eventually("it is under way", || Ok((told(&hub, &order)?.0 == 429).then_some(())))?;
+    drop(caller);
+    eventually("it has stopped", || Ok((told(&hub, &odd("/dev/null"))?.0 == 200).then_some(())))?;
+    drop(silent);
+    hub.terminate()
 }

@@ -12,9 +12,12 @@ use gatepost_flash::{
 };
 use gatepost_link::update::Version;
 use gatepost_sign::image::Board as Signed;
-use gatepost_tests::peers::{
-    esp_rom::{EspRom, FLASH, Fault, pseudo_terminal},
-    python,
+use gatepost_tests::{
+    hub::program::flasher,
+    peers::{
+        esp_rom::{EspRom, FLASH, Fault, pseudo_terminal},
+        python,
+    },
 };
 
 /// The numbers of chips (`esp_chip_id_t`).
@@ -93,6 +96,20 @@ fn a_port_that_goes_away_is_named_with_what_the_board_is_now() -> Result<()> {
     let error = install::write(&rom.port(), &image, &mut |_| {}).unwrap_err();
     ensure!(matches!(error, InstallError::GoneWhileWriting(_)), "{error}");
     ensure!(error.to_string().contains("no whole firmware now"), "{error}");
+    Ok(())
+}
+
+#[test]
+fn a_board_that_only_restarts_is_not_listened_to_for_ever() -> Result<()> {
+    let rom = EspRom::start(C3, Fault::Restarts(20))?;
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("firmware.bin");
+    fs::write(&file, image(Board::Esp32c3)?.bytes)?;
+    let mut command = Command::new(flasher()?);
+    command.args(["write", "--patience", "5", "--port"]).arg(rom.port()).arg("--").arg(&file);
+    let ended = command.output()?;
+    let said = String::from_utf8_lossy(&ended.stdout);
+    ensure!(!ended.status.success() && said.contains("the board answers no more"), "{said}");
     Ok(())
 }
 

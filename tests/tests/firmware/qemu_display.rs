@@ -107,6 +107,11 @@ async fn a_display_that_is_lost_with_a_card_open_is_started_anew_and_no_page_is_
         qemu.press(Button::Approve, Duration::from_millis(buttons::HOLD + 700))?;
         breaks.join().expect("it does not panic")
     })?;
+    // A card that was reset between a command and its answer is waited for, and the board hears no button meanwhile.
+    eventually("it is noticed, and started again", || {
+        let log = board.qemu()?.log();
+        Ok((log.matches(OUT).count() == 4 && log.matches(WORKS).count() > 4).then_some(()))
+    })?;
     ensure!(agent.message(&held)?["state"] == "held" && fixture.arrived("team")?.is_empty());
     board.approve()?;
     agent.ended(&held, "sent")?;

@@ -42,6 +42,14 @@ const OPENED = [
     }
   ],
   [
+    "install",
+    "companions",
+    async (page) => {
+      await page.getByRole("button", { name: "Install a board" }).click();
+      await page.locator("dialog").waitFor();
+    }
+  ],
+  [
     "token",
     "agents",
     async (page) => {
@@ -57,7 +65,18 @@ const OPENED = [
       await page.getByText("The chain holds").waitFor();
     }
   ],
-  ["table", "figures", (page) => page.getByRole("button", { name: "As a table" }).click()]
+  ["table", "figures", (page) => page.getByRole("button", { name: "As a table" }).click()],
+  [
+    "installing",
+    "companions",
+    async (page) => {
+      await page.getByRole("button", { name: "Install a board" }).click();
+      await page.getByLabel("Serial port").fill("/dev/slow");
+      await page.getByRole("button", { name: "Install it" }).click();
+      await page.getByText("Firmware 1.4.0 is written").waitFor();
+      await page.locator("progress[value='0.64']").waitFor();
+    }
+  ]
 ];
 const ALL = [...SCREENS.map((screen) => [screen.replace("/", "-"), screen, () => {}]), ...OPENED];
 

@@ -56,6 +56,19 @@ export default {
     expect(!elsewhere, `${elsewhere?.name} names another host`);
   },
 
+  "no text has in it what the hub takes for code": async () => {
+    for (const { name, text } of sent.filter(({ name }) => name.endsWith(".js"))) {
+      const patterns = /(?<=[(=,:] ?)\/(?![/*])(?:[^/\\[]|\\.|\[(?:[^\]\\]|\\.)*\])+\/[gu]*/g;
+      const texts = text
+        .replace(/^\s*\/\/.*$/gm, "")
+        .split("\n")
+        .flatMap((line) => line.replace(patterns, "").match(/"(?:[^"\\]|\\.)*"|`(?:[^`\\]|\\.)*`/g) ?? [])
+        .map((one) => one.replace(/\$\{[^}]*\}/g, ""));
+      const odd = texts.find((one) => / (=>|===|!==|&&|\|\||\?\??|:) |\) \{/.test(one));
+      expect(!odd, `${name} would be sent with another text: ${odd}`);
+    }
+  },
+
   "what the hub leaves out of a file are comments": async () => {
     for (const { name, text } of sent.filter(({ name }) => name.endsWith(".js"))) {
       const open = served(name, text)

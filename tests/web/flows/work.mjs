@@ -42,6 +42,29 @@ export default {
     expect(!faults.length, faults.join("\n"));
   },
 
+  "a board is installed, and is paired at once": async (browser) => {
+    const { page, hub, faults, close } = await visit(browser, { hash: "#/companions" });
+    const begin = async (fields) => {
+      await page.getByRole("button", { name: "Install a board" }).click();
+      for (const [label, text] of Object.entries(fields)) await page.getByLabel(label).fill(text);
+      await page.getByRole("button", { name: "Install it" }).click();
+    };
+    await begin({ "Wireless network": "home", "Its password": "wrong" });
+    await sees(page, "it could not join the network");
+    await begin({ "Serial port": "/dev/slow" });
+    await sees(page, "Firmware 1.4.0 is written");
+    await page.getByRole("button", { name: "Stop" }).click();
+    await sees(page, "Stopped.");
+    await begin({ "Wireless network": "home", "Its password": "correct horse" });
+    await sees(page, "Is this the number");
+    await page.getByRole("button", { name: "It is the same" }).click();
+    await sees(page, "is paired");
+    expect(hub.world.companions.length === 3, `${hub.world.companions.length} companions`);
+    expect(!(await page.content()).includes("correct horse"), "the password is on the page");
+    expect(!faults.length, faults.join("\n"));
+    await close();
+  },
+
   "a companion is paired: the same number, and another one": async (browser) => {
     const { page, hub, faults, close } = await visit(browser, { hash: "#/companions", expects: [/409/] });
     await page.getByRole("button", { name: "Add one" }).click();

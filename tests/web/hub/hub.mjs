@@ -188,6 +188,7 @@ export class Hub {
     }
     if (url.pathname === "/v1/events") return this.stream(request, response, Number(url.searchParams.get("after") ?? this.world.seq));
     if (url.pathname === "/v1/audit/verify") return this.verify(response);
+    if (url.pathname === "/v1/boards" && request.method === "POST") return this.install(response, body);
     const made = await answer(this, { method: request.method, path: url.pathname, keys: url.searchParams, body, login, response });
     if (made === undefined) throw new Refusal(404, "not_found", "there is nothing at this path");
     if (response.headersSent) return;
@@ -212,6 +213,26 @@ export class Hub {
       clearInterval(beat);
       this.streams.delete(write);
     });
+  }
+
+  async install(response, { port, network, password }) {
+    response.writeHead(200, { "content-type": "text/event-stream" });
+    const say = async (event, data) => {
+      response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+      await new Promise((next) => setTimeout(next, this.frozen ? 5 : 60));
+    };
+    await say("step", { step: "board", board: "esp32c3" });
+    await say("step", { step: "begins", version: "1.4.0" });
+    for (const percent of [20, 64]) await say("step", { step: "written", percent });
+    // A board that takes its time.
+    if (port === "/dev/slow") return new Promise((gone) => response.on("close", gone));
+    await say("step", { step: "written", percent: 100 });
+    await say("step", { step: "verified" });
+    await say("step", { step: "joining" });
+    const joins = !network || password === "correct horse";
+    if (joins) for (const step of ["joined", "hub_kept"]) await say("step", { step });
+    await say(...(joins ? ["done", { ok: true }] : ["failed", { ok: false, error: "it could not join the network: is the password right?" }]));
+    response.end();
   }
 
   async verify(response) {

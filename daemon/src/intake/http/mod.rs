@@ -7,6 +7,7 @@ mod agents;
 mod approvals;
 mod audit;
 mod authority;
+mod boards;
 mod caller;
 mod companions;
 mod credential;
@@ -67,6 +68,7 @@ use super::refused;
 use crate::{
     agents::logins::{TokenHash, attempts::Attempts, codes::Codes},
     companion::register::Companions,
+    config,
     connections::load::Load,
     events::Events,
     hub::reload::Reload,
@@ -97,6 +99,8 @@ pub struct Behind {
     pub updates: Updates,
     /// The hub's own update.
     pub hub_update: Asking,
+    /// The MQTT broker, as the configuration has it: where a board is to find it.
+    pub broker: config::Broker,
     /// Bodies over so many bytes are refused.
     pub max_body: usize,
     /// The names by which the hub is reached, beside those of this machine itself.
@@ -123,6 +127,7 @@ struct Shared {
     updates: Updates,
     /// The hub's own update.
     hub_update: Asking,
+    broker: config::Broker,
     refused: refused::Refused,
     max_body: usize,
     hosts: Hosts,
@@ -143,6 +148,8 @@ struct Shared {
     releases: Semaphore,
     /// Audits that are being checked.
     audits: Arc<Semaphore>,
+    /// Boards that are being installed.
+    boards: Arc<Semaphore>,
     /// The figures that were read last.
     figures: figures::Latest,
 }
@@ -158,6 +165,7 @@ impl Endpoint {
             companions,
             updates,
             hub_update,
+            broker,
             max_body,
             hosts,
             port,
@@ -178,6 +186,7 @@ impl Endpoint {
             companions,
             updates,
             hub_update,
+            broker,
             refused,
             max_body,
             sites: Sites::new(&hosts, port, tls_port),
@@ -191,6 +200,7 @@ impl Endpoint {
             notifications: Semaphore::new(platform::AT_ONCE),
             releases: Semaphore::new(updates::ADDED_AT_ONCE),
             audits: Arc::new(Semaphore::new(audit::VERIFIED_AT_ONCE)),
+            boards: Arc::new(Semaphore::new(boards::INSTALLED_AT_ONCE)),
             figures: figures::Latest::default(),
         }))
     }
@@ -294,6 +304,7 @@ table! {
     "companions" "/v1/companions": get companions::list;
     "companions" "/v1/companions/{which}": delete companions::revoke;
     "companions" "/v1/companions/{which}/rename": post companions::rename;
+    "boards" "/v1/boards": get boards::list, post boards::install;
     "companions" "/v1/pairing": post pairing::pair;
     "companions" "/v1/pairing/{code}": post pairing::answer;
     "updates" "/v1/updates": get updates::show, post updates::add;

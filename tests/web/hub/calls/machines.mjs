@@ -105,6 +105,7 @@ export default [
       return { withdrawn: 0, left: 1, quorum: 1 };
     }
   ],
+  ["GET /v1/boards", () => ({ ports: ["/dev/serial/by-id/usb-Espressif_USB_JTAG_serial-if00"], broker: "192.168.1.20:1883" })],
   [
     "POST /v1/pairing",
     async (hub) => {

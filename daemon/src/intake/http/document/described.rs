@@ -241,6 +241,7 @@ mod tests {
             calls.push(match path.split(['?', '$']).next().unwrap_or_default() {
                 "audit/verify" => ("verifyAudit", "POST audit/verify"),
                 "audit" => ("export", "GET audit"),
+                "boards" => ("installBoard", "POST boards"),
                 "events" => ("events", "GET events"),
                 "files/" => ("file", "GET files/*"),
                 "login" => ("login", "GET login"),

@@ -2,6 +2,7 @@
 //! at a time. It ends with whoever waits for it.
 
 use std::{
+    ffi::OsStr,
     path::{Path, PathBuf},
     process::Stdio,
 };
@@ -12,10 +13,7 @@ use tokio::{
     process::Command,
 };
 
-use crate::{
-    cli::{Failed, output::text},
-    printing::visible_line,
-};
+use crate::printing::visible_line;
 
 /// Its name.
 const PROGRAM: &str = "gatepost-flash";
@@ -24,29 +22,54 @@ const PACKAGED: &str = "../libexec";
 /// Bytes of all that it may say.
 const MAX_SAID: u64 = 1024 * 1024;
 
+/// Why a board could not be made a companion.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// The program is not beside the hub's.
+    #[error(
+        "{PROGRAM} is missing beside {}: the Debian package has it, and `cargo build --release --package {PROGRAM}` makes it",
+        .0.display()
+    )]
+    Missing(PathBuf),
+    /// It could not be started, or not be heard.
+    #[error("cannot run {}: {error}", program.display())]
+    Program {
+        /// The program.
+        program: PathBuf,
+        /// The operating system's error.
+        error: std::io::Error,
+    },
+    /// What it says itself, with what to do.
+    #[error("{0}")]
+    Failed(String),
+}
+
 /// The program and the port that it is to use.
 #[derive(Debug)]
-pub(super) struct Flasher {
+pub struct Flasher {
     program: PathBuf,
     port: PathBuf,
 }
 
 impl Flasher {
-    /// The program of this one's version.
-    pub(super) fn find(port: &Path) -> Result<Self, Failed> {
-        let here = std::env::current_exe().map_err(Failed::refused)?;
+    /// The program of this one's version, for a board on this port.
+    ///
+    /// # Errors
+    /// It is not where this program is, nor where a package has it.
+    pub fn find(port: &Path) -> Result<Self, InstallError> {
+        let here = std::env::current_exe()
+            .map_err(|error| InstallError::Program { program: PROGRAM.into(), error })?;
         let folder = here.parent().unwrap_or(Path::new("/"));
         let places = [folder.join(PROGRAM), folder.join(PACKAGED).join(PROGRAM)];
-        let program = places.into_iter().find(|place| place.is_file()).ok_or_else(|| {
-            Failed::Refused(format!(
-                "{PROGRAM} is missing beside {}: the Debian package has it, and `cargo build --release --package {PROGRAM}` makes it",
-                here.display()
-            ))
-        })?;
+        let program = places
+            .into_iter()
+            .find(|place| place.is_file())
+            .ok_or_else(|| InstallError::Missing(here.clone()))?;
         Ok(Self { program, port: port.into() })
     }
 
-    pub(super) fn port(&self) -> &Path {
+    /// The port.
+    pub fn port(&self) -> &Path {
         &self.port
     }
 
@@ -56,15 +79,18 @@ impl Flasher {
         arguments: &[&str],
         input: &[u8],
         mut heard: impl FnMut(&Value),
-    ) -> Result<(), Failed> {
+    ) -> Result<(), InstallError> {
         let mut command = Command::new(&self.program);
-        command.args(arguments).arg("--port").arg(&self.port);
+        // What is given may begin with a dash.
+        let (what, with) = arguments.split_at(arguments.len().min(1));
+        let port = [OsStr::new("--port="), self.port.as_os_str()].join(OsStr::new(""));
+        command.args(what).arg(port).arg("--").args(with);
+        // The hub's and the shell's environment has secrets in it, and is to be read in /proc for as long as the program runs.
+        command.env_clear();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
         // A Ctrl-C at the terminal is this program's to answer.
         command.process_group(0);
-        let cannot = |error: std::io::Error| {
-            Failed::Refused(format!("cannot run {}: {error}", self.program.display()))
-        };
+        let cannot = |error| InstallError::Program { program: self.program.clone(), error };
         let mut child = command.spawn().map_err(cannot)?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that has ended already says why.
@@ -75,8 +101,9 @@ impl Flasher {
             let mut lines = BufReader::new(output.take(MAX_SAID)).lines();
             while let Some(line) = lines.next_line().await.map_err(cannot)? {
                 let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
-                match text(&event, "event") {
-                    "error" => why = Some(visible_line(text(&event, "text")).into_owned()),
+                let text = |name| event.get(name).and_then(Value::as_str).unwrap_or_default();
+                match text("event") {
+                    "error" => why = Some(visible_line(text("text")).into_owned()),
                     _ => heard(&event),
                 }
             }
@@ -84,7 +111,7 @@ impl Flasher {
         let status = child.wait().await.map_err(cannot)?;
         match why {
             None if status.success() => Ok(()),
-            why => Err(Failed::Refused(why.unwrap_or_else(|| format!("{PROGRAM}: {status}")))),
+            why => Err(InstallError::Failed(why.unwrap_or_else(|| format!("{PROGRAM}: {status}")))),
         }
     }
 }
