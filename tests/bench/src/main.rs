@@ -1,9 +1,9 @@
 //! Measures the budgets of the splitter, of the renderer, of the text of a turn, of the start and of the queue, and prints them as ratios to
-//! something in the same run.
+//! something in the same run; and what the queue writes to its disk, which is no ratio.
 //!
 //! Machines differ, and so do a machine's minutes: what is compared is measured in turns, and each figure is a median,
 //! or the least of many where growth is meant, as noise only ever adds.
-//! Read [`plain`], [`render`], [`reply`], [`start`], [`queue`] and [`update`] for what is measured, [`document`] for the text that it is measured on.
+//! Read [`plain`], [`render`], [`reply`], [`start`], [`queue`], [`update`] and [`wear`] for what is measured, [`document`] for the text that it is measured on.
 
 mod document;
 mod measure;
@@ -13,9 +13,10 @@ mod render;
 mod reply;
 mod start;
 mod update;
+mod wear;
 
 const USAGE: &str = "\
-usage: tests/bench/run [plain | render | reply | start | queue [PART] | update | --document [BYTES]]
+usage: tests/bench/run [plain | render | reply | start | queue [PART] | update | wear [PART] | --document [BYTES]]
 
 Builds in release and prints, for the plain split: GB/s by unit and mode, the ratio to text-splitter's TextSplitter, and
 how the cost grows with the input. For the renderer: the ratio to pulldown-cmark's own rate, the time of a reply to all
@@ -34,6 +35,8 @@ beside it.
   queue [PART]         the queue only, or its part accept, broadcast, deliver, turns, memory or receivers (which
                        needs what tests/run --setup-only installs)
   update               the update of a companion only (which needs the same)
+  wear [PART]          what a message writes to the disk: bytes, commits and pages by table and index, beside budgets; or its part
+                       ways, idle, backup or history. --messages N for the long past (100,000), --idle SECONDS (300)
   --document [BYTES]   print the mixed Markdown document that is measured, of about so many bytes (1,000,000), and end
   -h, --help           this text";
 
@@ -43,7 +46,7 @@ fn main() {
     let all = first.is_none();
     let is = |part: &str| all || first.as_deref() == Some(part);
     match first.as_deref() {
-        None | Some("plain" | "render" | "reply" | "start" | "queue" | "update") => {}
+        None | Some("plain" | "render" | "reply" | "start" | "queue" | "update" | "wear") => {}
         Some("-h" | "--help") => return println!("{USAGE}"),
         Some("--document") => {
             let Ok(bytes) = arguments.next().map_or(Ok(MEGABYTE), |bytes| bytes.parse()) else {
@@ -87,6 +90,9 @@ fn main() {
     }
     if is("update") {
         end_with(update::measure());
+    }
+    if is("wear") {
+        end_with(wear::measure(&arguments.collect::<Vec<_>>()));
     }
 }
 

@@ -25,10 +25,10 @@ const PATIENCE: Duration = Duration::from_secs(60);
 const AGENT: &str = "bench";
 
 /// A process that ends with this.
-pub(super) struct Process(Child);
+pub(crate) struct Process(Child);
 
 impl Process {
-    pub(super) fn start(command: &mut Command) -> Outcome<Self> {
+    pub(crate) fn start(command: &mut Command) -> Outcome<Self> {
         Ok(Self(command.stdin(Stdio::null()).spawn()?))
     }
 
@@ -50,16 +50,17 @@ impl Drop for Process {
 }
 
 /// A hub's configuration and data, and the hub while it runs.
-pub(super) struct Fixture {
+pub(crate) struct Fixture {
     folder: TempDir,
     token: String,
     listen: SocketAddr,
+    broker: SocketAddr,
     hub: Option<Process>,
 }
 
 impl Fixture {
     /// A hub with an agent, all channels that there are, and a Matrix account at this homeserver.
-    pub(super) fn build(platform: Option<SocketAddr>) -> Outcome<Self> {
+    pub(crate) fn build(platform: Option<SocketAddr>) -> Outcome<Self> {
         let secrets = tempfile::tempdir()?;
         // In the form that the strictest of them wants.
         fs::write(secrets.path().join("token"), "123456789:AAABBBCCCDDDEEEFFFGGGHHHIIIJJJKKKLL")?;
@@ -79,7 +80,7 @@ impl Fixture {
     }
 
     /// A hub with an agent, the channel `local`, and these accounts, whose secrets are in this folder.
-    pub(super) fn with(folder: TempDir, accounts: &str) -> Outcome<Self> {
+    pub(crate) fn with(folder: TempDir, accounts: &str) -> Outcome<Self> {
         // There are secrets in it.
         fs::set_permissions(folder.path(), fs::Permissions::from_mode(0o700))?;
         let store = Store::open(&folder.path().join("data"))?;
@@ -94,11 +95,11 @@ impl Fixture {
             data = folder.path().join("data"),
         );
         fs::write(folder.path().join("gatepost.toml"), text)?;
-        Ok(Self { folder, token, listen, hub: None })
+        Ok(Self { folder, token, listen, broker, hub: None })
     }
 
     /// Starts the hub; it is ready when this returns.
-    pub(super) fn run(&mut self) -> Outcome<()> {
+    pub(crate) fn run(&mut self) -> Outcome<()> {
         let program = program()?;
         let mut command = Command::new(program);
         command.env_clear().arg("run").arg("--config").arg(self.config());
@@ -115,7 +116,7 @@ impl Fixture {
     }
 
     /// Asks the hub to stop, and waits until it has.
-    pub(super) fn stop(&mut self) -> Outcome<()> {
+    pub(crate) fn stop(&mut self) -> Outcome<()> {
         let Some(mut hub) = self.hub.take() else { return Ok(()) };
         Command::new("kill").args(["-TERM", &hub.id().to_string()]).status()?;
         let began = Instant::now();
@@ -129,34 +130,49 @@ impl Fixture {
     }
 
     /// Ends the hub at once: what it waits for does not come.
-    pub(super) fn kill(&mut self) {
+    pub(crate) fn kill(&mut self) {
         self.hub = None;
     }
 
-    pub(super) fn config(&self) -> PathBuf {
+    pub(crate) fn config(&self) -> PathBuf {
         self.folder.path().join("gatepost.toml")
     }
 
-    pub(super) fn data_dir(&self) -> PathBuf {
+    pub(crate) fn data_dir(&self) -> PathBuf {
         self.folder.path().join("data")
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.listen
     }
 
-    pub(super) fn token(&self) -> &str {
+    /// Where companions go.
+    pub(crate) fn broker(&self) -> SocketAddr {
+        self.broker
+    }
+
+    pub(crate) fn token(&self) -> &str {
         &self.token
     }
 
+    /// Bytes that the hub has had written to the disk, as the kernel counts them: whole pages of its cache, when they are first changed
+    /// (proc_pid_io(5)). A file system in memory counts none.
+    pub(crate) fn written(&self) -> Outcome<u64> {
+        let io = fs::read_to_string(format!("/proc/{}/io", self.id()?))?;
+        number_after(&io, "write_bytes:").and_then(|written| {
+            // What was cut off before it reached the disk was never written.
+            Ok(written.saturating_sub(number_after(&io, "cancelled_write_bytes:")?))
+        })
+    }
+
     /// Bytes that the hub has in memory.
-    pub(super) fn resident(&self) -> Outcome<u64> {
+    pub(crate) fn resident(&self) -> Outcome<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.id()?))?;
         Ok(number_after(&status, "VmRSS:")? * 1024)
     }
 
     /// How often each of its threads has gone to sleep of its own accord.
-    pub(super) fn sleeps(&self) -> Outcome<BTreeMap<OsString, u64>> {
+    pub(crate) fn sleeps(&self) -> Outcome<BTreeMap<OsString, u64>> {
         let mut sleeps = BTreeMap::new();
         for thread in fs::read_dir(format!("/proc/{}/task", self.id()?))? {
             let thread = thread?;
@@ -213,7 +229,7 @@ fn program() -> Outcome<PathBuf> {
 }
 
 /// This program with other arguments.
-pub(super) fn this(arguments: &[&str], path: Option<&Path>) -> Outcome<Command> {
+pub(crate) fn this(arguments: &[&str], path: Option<&Path>) -> Outcome<Command> {
     let mut command = Command::new(std::env::current_exe()?);
     command.args(arguments);
     if let Some(path) = path {
@@ -222,7 +238,7 @@ pub(super) fn this(arguments: &[&str], path: Option<&Path>) -> Outcome<Command> 
     Ok(command)
 }
 
-pub(super) fn free_address() -> Outcome<SocketAddr> {
+pub(crate) fn free_address() -> Outcome<SocketAddr> {
     Ok(TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?.local_addr()?)
 }
 
@@ -230,11 +246,11 @@ fn is_ready(address: SocketAddr) -> bool {
     use std::io::{Read as _, Write as _};
     let Ok(mut stream) = TcpStream::connect(address) else { return false };
     let mut answer = [0; 12];
-    stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n").is_ok()
+    stream.write_all(b"GET /readyz HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n").is_ok()
         && stream.read_exact(&mut answer).is_ok()
         && answer.ends_with(b" 200")
 }
 
-pub(super) fn block_on<T>(work: impl Future<Output = T>) -> Outcome<T> {
+pub(crate) fn block_on<T>(work: impl Future<Output = T>) -> Outcome<T> {
     Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(work))
 }

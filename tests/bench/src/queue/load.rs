@@ -18,14 +18,14 @@ use tokio::{
 use super::Outcome;
 
 /// A connection that stays open.
-pub(super) struct Client {
+pub(crate) struct Client {
     stream: TcpStream,
     head: String,
     buffer: Vec<u8>,
 }
 
 impl Client {
-    pub(super) async fn connect(address: SocketAddr, token: &str) -> Outcome<Self> {
+    pub(crate) async fn connect(address: SocketAddr, token: &str) -> Outcome<Self> {
         let stream = TcpStream::connect(address).await?;
         stream.set_nodelay(true)?;
         let head = format!(
@@ -35,12 +35,12 @@ impl Client {
     }
 
     /// Hands in a message; it must be answered with 200 or 202.
-    pub(super) async fn call(&mut self, body: &str) -> Outcome<()> {
+    pub(crate) async fn call(&mut self, body: &str) -> Outcome<()> {
         self.request("POST", "/v1/messages", body).await.map(drop)
     }
 
     /// Makes a call; it must be answered with 200 or 202. The body of the answer.
-    pub(super) async fn request(&mut self, method: &str, path: &str, body: &str) -> Outcome<String> {
+    pub(crate) async fn request(&mut self, method: &str, path: &str, body: &str) -> Outcome<String> {
         let request = format!("{method} {path} {}content-length: {}\r\n\r\n{body}", self.head, body.len());
         self.stream.write_all(request.as_bytes()).await?;
         self.buffer.clear();

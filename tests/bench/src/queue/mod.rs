@@ -19,8 +19,8 @@ mod bare;
 mod broadcast;
 mod deliver;
 mod endpoint;
-mod fixture;
-mod load;
+pub(crate) mod fixture;
+pub(crate) mod load;
 mod mock;
 mod receivers;
 mod turns;
@@ -37,7 +37,7 @@ use crate::{start, verdict};
 pub(crate) use accept::within_this_process;
 pub(crate) use endpoint::serve as serve_endpoint;
 
-type Outcome<T> = Result<T, Box<dyn Error>>;
+pub(crate) type Outcome<T> = Result<T, Box<dyn Error>>;
 /// Measures some figures and prints them.
 type Part = fn() -> Outcome<()>;
 
