@@ -43,7 +43,8 @@ pub(super) fn backup(messages: usize) -> Outcome<()> {
             thread::sleep(Duration::from_millis(50));
         }
         // Its last commit.
-        Ok(thread::sleep(Duration::from_secs(1)))
+        thread::sleep(Duration::from_secs(1));
+        Ok(())
     };
     next()?;
     next()?;

@@ -161,8 +161,7 @@ impl House {
         self.ask(&self.operator, "POST", "/v1/inbound", &heard.to_string())?;
         let taken = self.ask(&self.woken, "GET", "/v1/turns?wait=30", "")?;
         let turn = &taken["turn"];
-        let reply =
-            json!({"turn": turn["turn"], "lease": turn["lease"], "response": text(number + 1, SHORT)});
+        let reply = json!({"turn": turn["turn"], "lease": turn["lease"], "text": text(number + 1, SHORT)});
         self.ask(&self.woken, "POST", "/v1/reply", &reply.to_string())?;
         self.sent()
     }
