@@ -3,7 +3,12 @@
 //! An end is written once: the audit has the row by which somebody asked, and takes the end of what was asked for if it has none yet. So
 //! a hub that is killed between the two, or reads the same report after each start, says nothing twice.
 
-use std::{fs::Metadata, path::Path, sync::Arc, time::Duration};
+use std::{
+    fs::Metadata,
+    path::Path,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
 use rusqlite::Transaction;
 use serde::Serialize;
@@ -103,13 +108,23 @@ pub struct Asking {
     places: Places,
     /// Something was asked for: [`watch`](Self::watch) has an end to wait for.
     asked: Arc<Notify>,
+    /// The request that was made last, and when: until the helper speaks of it, what it said of one before is over.
+    last: Arc<Mutex<Option<(String, i64)>>>,
+}
+
+fn asked_for(text: String, at: i64) -> HubUpdateView {
+    HubUpdateView { state: "asked", text, from: None, to: None, percent: None, since: Time(at) }
+}
+
+fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
+    what.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Asking {
     /// That of the hub with this database.
     pub fn new(store: &Store) -> Self {
         let places = Places { data: store.directory().into(), state: STATE_DIR.into() };
-        Self { store: store.clone(), kind: Kind::here(), places, asked: Arc::default() }
+        Self { store: store.clone(), kind: Kind::here(), places, asked: Arc::default(), last: Arc::default() }
     }
 
     /// Asks for an update: to the newest version that there is, if none is named.
@@ -140,12 +155,14 @@ impl Asking {
         };
         self.store.write(append).await?;
         // After the row: an end without one would never be written down.
+        *lock(&self.last) = Some((request.id().to_owned(), now_ms()));
         let (intake, put) = (self.places.intake(), request.clone());
         let put = tokio::task::spawn_blocking(move || put.put(&intake)).await;
         let Err(error) = put.map_err(std::io::Error::other).flatten() else {
             self.asked.notify_one();
             return Ok(());
         };
+        *lock(&self.last) = None;
         let detail = json!({"hub": VERSION, "id": request.id(), "why": error.to_string()});
         self.store.write(move |tx| append_end(tx, Event::OtaRefused, detail)).await?;
         Err(AskError::Disk(error))
@@ -171,16 +188,17 @@ impl Asking {
                     to_the_second(at)
                 ),
             };
-            return Some(HubUpdateView {
-                state: "asked",
-                text,
-                from: None,
-                to: None,
-                percent: None,
-                since: Time(at),
-            });
+            return Some(asked_for(text, at));
         }
-        let report = self.report()?;
+        let report = self.report();
+        // The helper has taken the request, and has not begun to speak of it.
+        if let Some((id, at)) = lock(&self.last).as_ref()
+            && report.as_ref().is_none_or(|report| report.id != *id)
+            && now_ms().saturating_sub(*at) <= BEGINS
+        {
+            return Some(asked_for("asked for".to_owned(), *at));
+        }
+        let report = report?;
         Some(HubUpdateView {
             state: word(report.stage),
             text: words(&report),
@@ -309,7 +327,13 @@ mod tests {
         let (data, state) = (folder.path().join("data"), folder.path().join("state"));
         std::fs::create_dir_all(&state).unwrap();
         let store = Store::open(&data).unwrap();
-        let asking = Asking { store, kind, places: Places { data, state }, asked: Arc::default() };
+        let asking = Asking {
+            store,
+            kind,
+            places: Places { data, state },
+            asked: Arc::default(),
+            last: Arc::default(),
+        };
         Table { _folder: folder, asking }
     }
 
@@ -346,6 +370,9 @@ mod tests {
         assert_eq!(table.asking.view().update.unwrap().state, "asked");
         let request = Request::take(&table.asking.places.data).unwrap().unwrap();
         assert_eq!(request.version, Wished::new("0.2.0"));
+        // Taken, and the helper has last spoken of another.
+        table.helper_says(&"1".repeat(32), Stage::Refused);
+        assert_eq!(table.asking.view().update.unwrap().state, "asked");
         table.helper_says(request.id(), Stage::Installing);
         let view = table.asking.view().update.unwrap();
         assert_eq!((view.state, view.text.as_str()), ("installing", "installs 0.2.0-1: because"));
