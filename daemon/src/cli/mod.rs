@@ -31,6 +31,7 @@ mod send;
 mod sessions;
 mod setup;
 mod shells;
+mod stop;
 mod tasks;
 mod text;
 mod turns;

@@ -13,6 +13,7 @@ use tokio::{
     process::Command,
 };
 
+use super::Step;
 use crate::printing::visible_line;
 
 /// Its name.
@@ -73,18 +74,18 @@ impl Flasher {
         &self.port
     }
 
-    /// Has it do something with this input; what happens meanwhile is heard.
+    /// Has it do something, with a file where that takes one, and with this input; what happens meanwhile is told.
     pub(super) async fn run(
         &self,
-        arguments: &[&str],
+        what: &str,
+        file: Option<&str>,
         input: &[u8],
-        mut heard: impl FnMut(&Value),
+        mut tell: impl FnMut(Step),
     ) -> Result<(), InstallError> {
         let mut command = Command::new(&self.program);
         // What is given may begin with a dash.
-        let (what, with) = arguments.split_at(arguments.len().min(1));
         let port = [OsStr::new("--port="), self.port.as_os_str()].join(OsStr::new(""));
-        command.args(what).arg(port).arg("--").args(with);
+        command.arg(what).arg(port).arg("--").args(file);
         // The hub's and the shell's environment has secrets in it, and is to be read in /proc for as long as the program runs.
         command.env_clear();
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit()).kill_on_drop(true);
@@ -104,7 +105,7 @@ impl Flasher {
                 let text = |name| event.get(name).and_then(Value::as_str).unwrap_or_default();
                 match text("event") {
                     "error" => why = Some(visible_line(text("text")).into_owned()),
-                    _ => heard(&event),
+                    _ => Step::of(&event).into_iter().for_each(&mut tell),
                 }
             }
         }

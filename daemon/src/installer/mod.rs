@@ -74,8 +74,8 @@ impl Step {
 pub async fn detect(flasher: &Flasher) -> Result<String, InstallError> {
     let mut found = None;
     flasher
-        .run(&["detect"], b"", |event| {
-            if let Some(Step::Board { board }) = Step::of(event) {
+        .run("detect", None, b"", |step| {
+            if let Step::Board { board } = step {
                 found = Some(board);
             }
         })
@@ -87,16 +87,21 @@ pub async fn detect(flasher: &Flasher) -> Result<String, InstallError> {
 ///
 /// # Errors
 /// It is no image for the board, or it could not be written whole.
-pub async fn write(
-    flasher: &Flasher,
-    image: Image<'_>,
-    mut tell: impl FnMut(Step),
-) -> Result<(), InstallError> {
+pub async fn write(flasher: &Flasher, image: Image<'_>, tell: impl FnMut(Step)) -> Result<(), InstallError> {
     let (file, bytes): (_, &[u8]) = match image {
         Image::File(path) => (path, b""),
         Image::Bytes(bytes) => ("-", bytes),
     };
-    flasher.run(&["write", file], bytes, |event| Step::of(event).into_iter().for_each(&mut tell)).await
+    flasher.run("write", Some(file), bytes, tell).await
+}
+
+/// A wireless network.
+#[derive(Debug, Clone)]
+pub struct Wifi {
+    /// Its name.
+    pub name: String,
+    /// Its password; empty if it is open.
+    pub password: Secret,
 }
 
 /// What is written.
@@ -112,16 +117,16 @@ pub enum Image<'a> {
 ///
 /// # Errors
 /// It runs no firmware of a companion, or the port cannot be used.
-pub async fn networks(flasher: &Flasher, mut tell: impl FnMut(Step)) -> Result<(), InstallError> {
-    flasher.run(&["networks"], b"", |event| Step::of(event).into_iter().for_each(&mut tell)).await
+pub async fn networks(flasher: &Flasher, tell: impl FnMut(Step)) -> Result<(), InstallError> {
+    flasher.run("networks", None, b"", tell).await
 }
 
 /// Checks what a board is to be told, without one.
 ///
 /// # Errors
 /// It would be refused, and why.
-pub async fn check(flasher: &Flasher, hub: &str, wifi: Option<(&str, &Secret)>) -> Result<(), InstallError> {
-    flasher.run(&["check"], order(hub, wifi).as_bytes(), |_| {}).await
+pub async fn check(flasher: &Flasher, hub: &str, wifi: Option<&Wifi>) -> Result<(), InstallError> {
+    flasher.run("check", None, order(hub, wifi).as_bytes(), |_| {}).await
 }
 
 /// Tells the board where the hub is, and its network; without one, it keeps the one that it has.
@@ -131,16 +136,15 @@ pub async fn check(flasher: &Flasher, hub: &str, wifi: Option<(&str, &Secret)>) 
 pub async fn set_up(
     flasher: &Flasher,
     hub: &str,
-    wifi: Option<(&str, &Secret)>,
-    mut tell: impl FnMut(Step),
+    wifi: Option<&Wifi>,
+    tell: impl FnMut(Step),
 ) -> Result<(), InstallError> {
-    let order = order(hub, wifi);
-    flasher.run(&["set-up"], order.as_bytes(), |event| Step::of(event).into_iter().for_each(&mut tell)).await
+    flasher.run("set-up", None, order(hub, wifi).as_bytes(), tell).await
 }
 
-fn order(hub: &str, wifi: Option<(&str, &Secret)>) -> String {
+fn order(hub: &str, wifi: Option<&Wifi>) -> String {
     let mut order = json!({"hub": hub});
-    if let Some((name, password)) = wifi {
+    if let Some(Wifi { name, password }) = wifi {
         order["ssid"] = json!(name);
         order["password"] = json!(password.expose());
     }

@@ -10,15 +10,15 @@ use std::{
 
 use gatepost_desktop::prompt;
 use reqwest::Method;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
 use super::pair;
 use crate::{
     approval::registry::check_name,
-    cli::{Failed, setup::asking::Asking},
+    cli::{Failed, setup::asking::Asking, stop::Stop},
     client::{Client, Place, Request},
     config::Config,
-    installer::{self, Flasher, Image, InstallError, Step, target},
+    installer::{self, Flasher, Image, InstallError, Step, Wifi, target},
     printing::{print_note, visible_line},
     settings::secret::{Secret, SecretSource},
 };
@@ -63,20 +63,13 @@ enum Stage {
 
 pub(super) async fn run(place: &Place, arguments: Arguments) -> Result<(), Failed> {
     // Once, for all of it.
-    let mut signals =
-        [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
-            .map(|kind| signal(kind).map_err(Failed::refused));
-    let [Ok(interrupt), Ok(terminate), Ok(hang_up), Ok(quit)] = &mut signals else {
-        return Err(Failed::Refused("the system lets nobody wait for signals".into()));
-    };
+    let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()];
+    let mut stop = Stop::on(&kinds)?;
     let client = Client::at(place)?;
     let mut stage = Stage::Before;
     let done = tokio::select! {
         biased;
-        _ = interrupt.recv() => None,
-        _ = terminate.recv() => None,
-        _ = hang_up.recv() => None,
-        _ = quit.recv() => None,
+        () = stop.asked() => None,
         done = install(place, &client, &arguments, &mut stage) => Some(done),
     };
     if let Err(error) = done.unwrap_or_else(|| {
@@ -132,11 +125,13 @@ async fn install(
         check_name(name).map_err(|error| Failed::Usage(error.to_string()))?;
     }
     let mut wifi = match &arguments.wifi {
-        Some(name) => Some((name.clone(), password(name, arguments.wifi_password.as_deref()).await?)),
+        Some(name) => {
+            let password = password(name, arguments.wifi_password.as_deref()).await?;
+            Some(Wifi { name: name.clone(), password })
+        }
         None => None,
     };
-    let named = wifi.as_ref().map(|(name, password)| (name.as_str(), password));
-    installer::check(flasher, &hub, named).await.map_err(|error| Failed::Usage(error.to_string()))?;
+    installer::check(flasher, &hub, wifi.as_ref()).await.map_err(|error| Failed::Usage(error.to_string()))?;
     if !arguments.keep_firmware {
         write(client, flasher, arguments.image.as_deref(), stage).await?;
         *stage = Stage::SettingUp;
@@ -151,8 +146,7 @@ async fn install(
         Step::HubKept => print_note!("it looks for the hub at {hub}"),
         _ => {}
     };
-    let wifi = wifi.as_ref().map(|(name, password)| (name.as_str(), password));
-    Ok(installer::set_up(flasher, &hub, wifi, said).await?)
+    Ok(installer::set_up(flasher, &hub, wifi.as_ref(), said).await?)
 }
 
 /// Writes the firmware of the board that is there.
@@ -200,7 +194,7 @@ async fn write(
 }
 
 /// Which network, of those that the board hears; nothing if it keeps the one that it has.
-async fn ask(flasher: &Flasher) -> Result<Option<(String, Secret)>, Failed> {
+async fn ask(flasher: &Flasher) -> Result<Option<Wifi>, Failed> {
     let asking = Asking::new(false);
     if !asking.is_possible() {
         return Ok(None);
@@ -220,7 +214,7 @@ async fn ask(flasher: &Flasher) -> Result<Option<(String, Secret)>, Failed> {
     }
     let question = format!("password of {}", visible_line(&name));
     let password = asking.secret(&question).await.map_err(|_| stopped())?;
-    Ok(Some((name, password.unwrap_or_else(|| Secret::from("")))))
+    Ok(Some(Wifi { name, password: password.unwrap_or_else(|| Secret::from("")) }))
 }
 
 /// The port that is given, or the only one that there is.

@@ -27,7 +27,7 @@ mod writing;
 use std::path::{Path, PathBuf};
 
 use gatepost_desktop::prompt;
-use tokio::signal::unix::{SignalKind, signal};
+use tokio::signal::unix::SignalKind;
 
 use self::{
     asking::{Asking, stopped},
@@ -35,7 +35,7 @@ use self::{
     plan::{Plan, Standing},
     platform::{Candidate, Platform},
 };
-use super::{Failed, companion::passphrase::KeysArguments};
+use super::{Failed, companion::passphrase::KeysArguments, stop::Stop};
 use crate::{client::Place, config::paths, printing::print_note, settings::is_name, store::DirectoryLock};
 
 /// How the account is called if nobody says.
@@ -93,17 +93,11 @@ enum Companion {
 /// `is_named` says whether somebody named the configuration.
 pub(super) async fn run(place: &Place, is_named: bool, arguments: Arguments) -> Result<(), Failed> {
     refuse_another(place, is_named)?;
-    let mut signals = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()]
-        .map(|kind| signal(kind).map_err(Failed::refused));
-    let [Ok(interrupt), Ok(terminate), Ok(hang_up)] = &mut signals else {
-        return Err(Failed::Refused("the system lets nobody wait for signals".into()));
-    };
+    let mut stop = Stop::on(&[SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()])?;
     let asking = Asking::new(arguments.yes);
     let planned = tokio::select! {
         biased;
-        _ = interrupt.recv() => None,
-        _ = terminate.recv() => None,
-        _ = hang_up.recv() => None,
+        () = stop.asked() => None,
         planned = plan(place, &arguments, asking) => Some(planned?),
     };
     let Some((plan, candidate, keys)) = planned else {

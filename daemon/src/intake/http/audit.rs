@@ -1,7 +1,6 @@
 //! The audit, for the operator: some rows, all of them as a file, and whether the chain holds.
 
 use std::{
-    convert::Infallible,
     path::Path,
     sync::Arc,
     time::{Duration, Instant},
@@ -12,7 +11,7 @@ use axum::{
     body::{Body, Bytes},
     extract::{Request, State},
     http::header,
-    response::{IntoResponse as _, Response, Sse, sse},
+    response::{IntoResponse as _, Response, sse},
 };
 use futures_util::stream;
 use gatepost_link::decision::PublicKey;
@@ -22,7 +21,14 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 use utoipa::{IntoParams, ToSchema};
 
-use super::{Endpoint, companions::OPERATOR, messages::listed, problem::Refused, query};
+use super::{
+    Endpoint,
+    companions::OPERATOR,
+    messages::listed,
+    problem::Refused,
+    progress::{as_they_come, event},
+    query,
+};
 use crate::{
     approval::prove::all,
     audit::{
@@ -238,16 +244,9 @@ pub(super) async fn verify(State(endpoint): State<Endpoint>, request: Request) -
                     Err(error) => tracing::error!(%error, "the audit could not be checked"),
                 }
             });
-            let events = stream::unfold(telling, |mut telling| async move {
-                Some((Ok::<_, Infallible>(telling.recv().await?), telling))
-            });
-            Ok(Sse::new(events).into_response())
+            Ok(as_they_come(telling))
         })
         .await
-}
-
-fn event(name: &str, data: &Value) -> sse::Event {
-    sse::Event::default().event(name).data(data.to_string())
 }
 
 /// Checks the audit in this data directory, on a connection of its own: whoever reads beside it does not wait.

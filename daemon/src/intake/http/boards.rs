@@ -1,22 +1,25 @@
 //! Boards on this machine's serial ports, for the operator: what `gatepost companion install` does, from the page.
 
-use std::{convert::Infallible, fs, os::unix::fs::FileTypeExt as _, path::PathBuf};
+use std::{fs, os::unix::fs::FileTypeExt as _, path::PathBuf};
 
 use axum::{
     Json,
     extract::{Request, State},
-    http::StatusCode,
-    response::{IntoResponse as _, Response, Sse, sse},
+    response::{IntoResponse as _, Response},
 };
-use futures_util::stream;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::sync::mpsc;
 use utoipa::ToSchema;
 
-use super::{Endpoint, companions::OPERATOR, problem::Refused};
+use super::{
+    Endpoint,
+    companions::OPERATOR,
+    problem::Refused,
+    progress::{as_they_come, event},
+};
 use crate::{
-    installer::{self, Flasher, Image, InstallError, Step, target},
+    installer::{self, Flasher, Image, InstallError, Step, Wifi, target},
     message::refusal::{Code, Refusal},
     settings::secret::Secret,
 };
@@ -116,8 +119,8 @@ pub(super) async fn install(State(endpoint): State<Endpoint>, request: Request) 
                 Refusal::new(Code::RateLimited, "a board is being installed", hint).because("boards")
             })?;
             let password = order.password.unwrap_or_default();
-            let wifi = order.network.map(|name| (name, Secret::from(password.as_str())));
-            installer::check(&flasher, &hub, named(wifi.as_ref())).await.map_err(|error| {
+            let wifi = order.network.map(|name| Wifi { name, password: Secret::from(password.as_str()) });
+            installer::check(&flasher, &hub, wifi.as_ref()).await.map_err(|error| {
                 Refusal::input(error.to_string(), "nothing was written: say it again, and right")
             })?;
             tracing::info!(port = %port.display(), %caller, "a board is installed");
@@ -139,10 +142,7 @@ pub(super) async fn install(State(endpoint): State<Endpoint>, request: Request) 
                 };
                 drop(told.send(last).await);
             });
-            let events = stream::unfold(telling, |mut telling| async move {
-                Some((Ok::<_, Infallible>(telling.recv().await?), telling))
-            });
-            Ok((StatusCode::OK, Sse::new(events)).into_response())
+            Ok(as_they_come(telling))
         })
         .await
 }
@@ -162,16 +162,12 @@ fn port(given: &str) -> Result<PathBuf, Refusal> {
     })
 }
 
-fn named(wifi: Option<&(String, Secret)>) -> Option<(&str, &Secret)> {
-    wifi.map(|(name, password)| (name.as_str(), password))
-}
-
 async fn work(
     endpoint: &Endpoint,
     flasher: &Flasher,
     firmware: bool,
     hub: &str,
-    wifi: Option<(String, Secret)>,
+    wifi: Option<Wifi>,
     tell: impl Fn(Step),
 ) -> Result<(), String> {
     let failed = |error: InstallError| error.to_string();
@@ -184,9 +180,5 @@ async fn work(
             image.ok_or_else(|| format!("the hub has no release of firmware for this board: {add}"))??;
         installer::write(flasher, Image::Bytes(&image), &tell).await.map_err(failed)?;
     }
-    installer::set_up(flasher, hub, named(wifi.as_ref()), &tell).await.map_err(failed)
-}
-
-fn event(name: &str, data: &serde_json::Value) -> sse::Event {
-    sse::Event::default().event(name).data(data.to_string())
+    installer::set_up(flasher, hub, wifi.as_ref(), &tell).await.map_err(failed)
 }

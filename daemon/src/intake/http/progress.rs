@@ -76,6 +76,15 @@ async fn answer((endpoint, caller, answer): Done) -> Value {
     }
 }
 
-fn event(name: &str, data: &Value) -> sse::Event {
+/// What is sent here, as it comes, until nobody sends any more.
+pub(super) fn as_they_come(events: Receiver<sse::Event>) -> Response {
+    let events = stream::unfold(events, |mut events| async move {
+        Some((Ok::<_, Infallible>(events.recv().await?), events))
+    });
+    Sse::new(events).into_response()
+}
+
+/// An event of this name.
+pub(super) fn event(name: &str, data: &Value) -> sse::Event {
     sse::Event::default().event(name).data(data.to_string())
 }
