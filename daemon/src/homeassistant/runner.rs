@@ -184,8 +184,11 @@ impl Known {
             tracing::warn!(why, "Home Assistant's broker is away");
         }
         let has_lasted = self.has_lasted();
-        self.breaks = self.here.is_some() && !has_lasted || self.breaks && self.here.is_none();
-        (self.here, self.why) = (None, Some(why));
+        // An attempt that reached nobody says nothing of that.
+        if self.here.take().is_some() {
+            self.breaks = !has_lasted;
+        }
+        self.why = Some(why);
         has_lasted
     }
 }

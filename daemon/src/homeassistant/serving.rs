@@ -122,14 +122,15 @@ impl Serving<'_> {
                 }
                 () = sleep_until(look_at), if connected => {
                     known.look();
+                    self.say_events(&client).await?;
                     if repeat_at <= Instant::now() {
                         self.said.clear();
                         self.say_all(&client).await?;
                         repeat_at = Instant::now() + REPEAT;
+                    } else {
+                        self.say_figures(&client).await?;
+                        self.say_companions(&client).await?;
                     }
-                    self.say_events(&client).await?;
-                    self.say_figures(&client).await?;
-                    self.say_companions(&client).await?;
                     look_at = Instant::now() + LOOK;
                 }
             }
