@@ -27,6 +27,7 @@ use crate::{
         readers::{ReadByAll, refuse_everybodys},
     },
     store::{DirectoryLock, owner::as_owner},
+    updates::releases::MAX_FILE,
 };
 
 /// Beyond what a call itself may wait.
@@ -34,9 +35,6 @@ const SLACK: Duration = Duration::from_secs(15);
 
 /// The slowest that a file may go to the hub, in bytes a second.
 const MIN_UPLOAD_BYTES_PER_SECOND: u64 = 128 * 1024;
-
-/// Bytes of a companion's whole flash, which no image of it is longer than (firmware/README.md).
-const MAX_FLASH: usize = 4 * 1024 * 1024;
 
 /// How long a hub may take to say that it is there.
 const PROBE_TIMEOUT: Duration = Duration::from_secs(2);
@@ -114,7 +112,7 @@ pub enum ClientError {
     )]
     Changeable(String),
     /// What the hub answers is longer than it may be.
-    #[error("the hub at {0} answers more than a companion's flash has room for")]
+    #[error("the hub at {0} answers more than a release of firmware has")]
     TooLong(String),
     /// Nobody listens.
     #[error("no hub answers at {0}: start it with: gatepost run")]
@@ -446,7 +444,7 @@ impl Client {
             return Err(ClientError::Changeable(self.base.clone()));
         }
         let path = format!("/v1/updates/image{}", query(&[("board", board.to_owned())]));
-        let time = SLACK + Duration::from_secs(MAX_FLASH as u64 / MIN_UPLOAD_BYTES_PER_SECOND);
+        let time = SLACK + Duration::from_secs(MAX_FILE as u64 / MIN_UPLOAD_BYTES_PER_SECOND);
         let call = self.request(Method::GET, &path).await?.timeout(time);
         let mut answer = call.send().await.map_err(|error| self.away(error))?;
         let status = answer.status();
@@ -455,7 +453,7 @@ impl Client {
             true => {
                 let mut image = Vec::new();
                 while let Some(more) = answer.chunk().await.map_err(|error| self.away(error))? {
-                    if image.len() + more.len() > MAX_FLASH {
+                    if image.len() + more.len() > MAX_FILE {
                         return Err(ClientError::TooLong(self.base.clone()));
                     }
                     image.extend_from_slice(&more);

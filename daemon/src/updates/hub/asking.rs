@@ -116,10 +116,6 @@ fn asked_for(text: String, at: i64) -> HubUpdateView {
     HubUpdateView { state: "asked", text, from: None, to: None, percent: None, since: Time(at) }
 }
 
-fn lock<T>(what: &Mutex<T>) -> MutexGuard<'_, T> {
-    what.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Asking {
     /// That of the hub with this database.
     pub fn new(store: &Store) -> Self {
@@ -155,14 +151,14 @@ impl Asking {
         };
         self.store.write(append).await?;
         // After the row: an end without one would never be written down.
-        *lock(&self.last) = Some((request.id().to_owned(), now_ms()));
+        *self.last() = Some((request.id().to_owned(), now_ms()));
         let (intake, put) = (self.places.intake(), request.clone());
         let put = tokio::task::spawn_blocking(move || put.put(&intake)).await;
         let Err(error) = put.map_err(std::io::Error::other).flatten() else {
             self.asked.notify_one();
             return Ok(());
         };
-        *lock(&self.last) = None;
+        *self.last() = None;
         let detail = json!({"hub": VERSION, "id": request.id(), "why": error.to_string()});
         self.store.write(move |tx| append_end(tx, Event::OtaRefused, detail)).await?;
         Err(AskError::Disk(error))
@@ -192,7 +188,7 @@ impl Asking {
         }
         let report = self.report();
         // The helper has taken the request, and has not begun to speak of it.
-        if let Some((id, at)) = lock(&self.last).as_ref()
+        if let Some((id, at)) = self.last().as_ref()
             && report.as_ref().is_none_or(|report| report.id != *id)
             && now_ms().saturating_sub(*at) <= BEGINS
         {
@@ -207,6 +203,10 @@ impl Asking {
             from: report.from,
             to: report.to,
         })
+    }
+
+    fn last(&self) -> MutexGuard<'_, Option<(String, i64)>> {
+        self.last.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn report(&self) -> Option<Report> {
