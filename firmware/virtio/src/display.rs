@@ -105,11 +105,9 @@ impl GraphicsCard for Card {
 /// The memory of the picture: there is one screen, so it is allocated once.
 fn frame(size: usize) -> (u64, NonNull<u8>) {
     static FRAME: Mutex<RefCell<Option<usize>>> = Mutex::new(RefCell::new(None));
-    let known = critical_section::with(|token| *FRAME.borrow_ref(token));
-    let at = known.unwrap_or_else(|| {
-        Memory::dma_alloc(size.div_ceil(PAGE_SIZE), BufferDirection::DriverToDevice).0 as usize
-    });
-    critical_section::with(|token| *FRAME.borrow_ref_mut(token) = Some(at));
+    let pages = size.div_ceil(PAGE_SIZE);
+    let allocate = || Memory::dma_alloc(pages, BufferDirection::DriverToDevice).0 as usize;
+    let at = critical_section::with(|token| *FRAME.borrow_ref_mut(token).get_or_insert_with(allocate));
     (at as u64, NonNull::new(at as *mut u8).expect("no memory lies at zero"))
 }
 
