@@ -77,11 +77,11 @@ pub(super) fn long(messages: usize) -> Outcome<()> {
         "database after {messages} ended messages of {BYTES} bytes: {:.1} MB; budget 250 MB for 100,000",
         full as f64 / MB
     );
-    let mut pages = super::log::open(&database)?
+    let pages = super::log::open(&database)?
         .prepare("SELECT name, sum(pgsize) FROM dbstat GROUP BY name ORDER BY 2 DESC LIMIT 12")?
         .query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, i64>(1)?)))?
         .collect::<Result<Vec<_>, _>>()?;
-    for (name, bytes) in pages.drain(..) {
+    for (name, bytes) in pages {
         println!("    {:>8.1} MB  {name}", bytes as f64 / MB);
     }
     let config = fs::read_to_string(house.fixture.config())?;
