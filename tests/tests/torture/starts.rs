@@ -3,6 +3,7 @@
 //! A torture that begins when a hub is ready never kills one that makes its files.
 
 use std::{
+    cell::Cell,
     fs,
     os::unix::fs::PermissionsExt as _,
     path::Path,
@@ -36,7 +37,6 @@ fn often(what: &str, kill: impl Fn(&mut Dice) -> Result<()> + Sync) -> Result<()
 
 /// The same so many times.
 fn times(kills: usize, what: &str, kill: impl Fn(&mut Dice) -> Result<()> + Sync) -> Result<()> {
-    let _turn = turn();
     let mut dice = Dice::throw(what)?;
     let left = AtomicUsize::new(kills);
     thread::scope(|scope| {
@@ -73,12 +73,29 @@ fn die_within(hub: &mut SpawnedHub, longest: u64, dice: &mut Dice) -> Result<()>
     hub.kill()
 }
 
+/// Within how many milliseconds to kill what takes so long by itself: some run at once and slow each other down, and some are to come
+/// to their end.
+fn spread(took: Duration) -> u64 {
+    u64::try_from(took.as_millis()).unwrap_or(u64::MAX / 4) * 4 + 2
+}
+
 /// It starts, and its database is whole.
 fn lives(hub: &mut SpawnedHub) -> Result<Connection> {
     hub.run()?;
     let db = database::open(&hub.data_dir())?;
     database::is_whole(&db)?;
     Ok(db)
+}
+
+/// Until a hub has made a file of its data directory.
+fn await_file(hub: &SpawnedHub, name: &str) -> Result<()> {
+    let path = hub.data_dir().join(name);
+    let patience = Instant::now() + Duration::from_secs(20);
+    while !path.exists() {
+        ensure!(Instant::now() < patience, "{name} is not made: {}", hub.log()?);
+        thread::sleep(Duration::from_millis(1));
+    }
+    Ok(())
 }
 
 fn copy_into(from: &Path, to: &Path) -> Result<()> {
@@ -99,10 +116,27 @@ fn copy_into(from: &Path, to: &Path) -> Result<()> {
 
 #[test]
 fn a_hub_that_is_killed_in_the_first_moments_of_its_first_start_starts_the_next_time() -> Result<()> {
+    let _turn = turn();
     let (before, between) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    // From the database to the token it is a few milliseconds: half of the kills are for those.
+    let mut whole = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), AGENTS)?;
+    whole.run_without_waiting()?;
+    await_file(&whole, "gatepost.db")?;
+    let began = Instant::now();
+    await_file(&whole, "operator.token")?;
+    let longest = spread(began.elapsed());
+    whole.kill()?;
+    println!("first starts: half are killed within {longest} ms of the database");
     often("first starts", |dice| {
         let mut hub = SpawnedHub::at_rest(Arc::new(tempfile::tempdir()?), AGENTS)?;
-        die_early(&mut hub, dice)?;
+        if dice.below(2) == 0 {
+            hub.run_without_waiting()?;
+            await_file(&hub, "gatepost.db")?;
+            thread::sleep(Duration::from_millis(dice.below(longest)));
+            hub.kill()?;
+        } else {
+            die_early(&mut hub, dice)?;
+        }
         let there = |name: &str| hub.data_dir().join(name).exists();
         match (there("gatepost.db"), there("operator.token")) {
             (false, _) => before.fetch_add(1, Ordering::Relaxed),
@@ -127,6 +161,7 @@ fn a_hub_that_is_killed_in_the_first_moments_of_its_first_start_starts_the_next_
 
 #[test]
 fn a_restore_and_the_start_after_it_can_be_killed_at_any_moment() -> Result<()> {
+    let _turn = turn();
     // Killed, so that what was accepted last is in the log alone.
     let mut first = SpawnedHub::start(AGENTS)?;
     let agent = first.agent("courier")?;
@@ -191,6 +226,7 @@ fn a_restore_and_the_start_after_it_can_be_killed_at_any_moment() -> Result<()> 
 
 #[test]
 fn a_restore_that_brings_keys_can_be_killed_at_any_moment_and_mixes_none() -> Result<()> {
+    let _turn = turn();
     let hub = |messages: usize| -> Result<SpawnedHub> {
         let mut hub = SpawnedHub::start(AGENTS)?;
         let agent = hub.agent("courier")?;
@@ -216,13 +252,27 @@ fn a_restore_that_brings_keys_can_be_killed_at_any_moment_and_mixes_none() -> Re
         copy_into(&model.data_dir(), &hub.data_dir())?;
         Ok(hub)
     };
+    // Most of the time goes into the passphrase, before anything is written. What follows takes a few milliseconds on one machine
+    // and a second on another, so the kills are spread over what it takes on this one.
+    let whole = copy()?;
+    let part = whole.data_dir().join("restored.part");
+    let began = Cell::new(None);
+    let to_its_end = || {
+        if began.get().is_none() && part.exists() {
+            began.set(Some(Instant::now()));
+        }
+        false
+    };
+    ensure!(!whole.cli_killed_once(&restore, to_its_end, Duration::ZERO)?, "it is killed at its end");
+    let took = began.get().context("a restore unpacks its backup")?.elapsed();
+    let longest = spread(took);
+    println!("restores with keys: killed within {longest} ms of unpacking");
     let (old, restored, halfway) = (AtomicUsize::new(0), AtomicUsize::new(0), AtomicUsize::new(0));
     let kills = usize::try_from(number("TORTURE_STARTS", 60)?)? / 2;
     times(kills, "restores with keys", |dice| {
         let mut hub = copy()?;
-        // Most of the time goes into the passphrase, before anything is written.
         let part = hub.data_dir().join("restored.part");
-        let after = Duration::from_millis(dice.below(2 * FIRST_MS));
+        let after = Duration::from_millis(dice.below(longest));
         hub.cli_killed_once(&restore, || part.exists(), after)?;
         let left = |name: &str| hub.data_dir().join(name).exists();
         if left("restored.part") || left("restored.keys") || left("gatepost.db.restored") {
@@ -259,6 +309,7 @@ const MORE: i64 = 4_000;
 
 #[test]
 fn a_migration_can_be_killed_at_any_moment_and_keeps_a_copy_from_before_it() -> Result<()> {
+    let _turn = turn();
     let folder = tempfile::tempdir()?;
     let db = database::old(folder.path())?;
     db.execute(
