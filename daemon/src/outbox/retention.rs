@@ -20,7 +20,7 @@ use crate::{
 pub const STEP: usize = 200;
 /// Rows of the audit that go in one step.
 const LINES: i64 = 1_000;
-/// Pages that are given back to the file system in one step, 4 KB each.
+/// Pages that are given back to the file system in one step: at most a megabyte, in a database with pages of 4 KB.
 const PAGES: i64 = 256;
 
 /// Which ended messages are to go.
@@ -265,7 +265,9 @@ mod tests {
         let before = pages().await;
         let more = outbox.shrink().await.unwrap();
         let after = pages().await;
-        assert_eq!((before - after, more), (PAGES, true), "a step took {before} pages to {after}");
+        // With them goes what SQLite notes of them: a page for every fifth of its bytes of others.
+        let step = PAGES..=PAGES + 2;
+        assert!(step.contains(&(before - after)) && more, "a step took {before} pages to {after}: {more}");
         while outbox.shrink().await.unwrap() {}
         assert!(!outbox.has_free_pages().await.unwrap());
     }

@@ -27,8 +27,8 @@ pub use apart::DatabaseCopy;
 
 use super::{LockError, Store, StoreError, epoch, private_file, space};
 
-/// Pages of 4 KB that are copied at once, and how long the disk is left to others between: at most some 100 MB/s.
-const PAGES: std::ffi::c_int = 256;
+/// Bytes that are copied at once, and how long the disk is left to others between: at most some 100 MB/s.
+const STEP_BYTES: i64 = 1024 * 1024;
 const STEP_PAUSE: Duration = Duration::from_millis(10);
 /// Meanwhile the write-ahead log cannot be cut back, so there is an end to it.
 const LONGEST: Duration = Duration::from_mins(30);
@@ -258,9 +258,11 @@ pub(super) fn copy_to(
     mut pause: impl FnMut() -> Result<(), BackupError>,
 ) -> Result<(), BackupError> {
     let mut copy = Connection::open(beside)?;
+    let page: i64 = source.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let pages = std::ffi::c_int::try_from(STEP_BYTES / page.max(512)).unwrap_or(1);
     {
         let backup = Backup::new(source, &mut copy)?;
-        while backup.step(PAGES)? != StepResult::Done {
+        while backup.step(pages)? != StepResult::Done {
             pause()?;
         }
     }

@@ -55,6 +55,10 @@ const MAX_READ_AT_START_BYTES: u64 = 8 * 1024 * 1024;
 /// Statements that a connection keeps prepared: more than there are different ones in the life of a message.
 const MAX_PREPARED: usize = 64;
 
+/// Up to this many bytes the write-ahead log may grow before SQLite takes it into the database within a commit: its own default, 1,000
+/// pages, at its own default size of a page.
+const LOG_BYTES: i64 = 4 * 1024 * 1024;
+
 /// Pages that look-ups keep; fewer kibibytes than SQLite's default of 2,000, which is what a negative number means to it.
 const LOOKED_UP: i64 = -512;
 
@@ -296,6 +300,8 @@ fn connect(
     writer.pragma_update(None, "journal_mode", "wal")?;
     writer.pragma_update(None, "synchronous", "full")?;
     writer.pragma_update(None, "foreign_keys", true)?;
+    let page: i64 = writer.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    writer.pragma_update(None, "wal_autocheckpoint", LOG_BYTES / page.max(512))?;
     // A write-ahead log that once grew gives its room back.
     writer.pragma_update(None, "journal_size_limit", 8 * 1024 * 1024)?;
     // What undoes one piece of work alone need not outlive anything.

@@ -119,7 +119,7 @@ async fn who_comes_after_a_transaction_that_the_disk_ended_is_refused_and_not_wr
 async fn what_was_written_is_in_the_database_itself_once_it_is_quiet() {
     let (directory, copy) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let store = Store::open(directory.path()).unwrap();
-    for n in 0..40_u8 {
+    for n in 0..100_u8 {
         let sql = "INSERT INTO devices (key, name, software, added_at) VALUES (?, 'a', 0, 0)";
         store.write(move |tx| Ok::<_, StoreError>(tx.execute(sql, [[n]]).map(drop)?)).await.unwrap();
     }
@@ -133,7 +133,7 @@ async fn what_was_written_is_in_the_database_itself_once_it_is_quiet() {
     };
     let began = std::time::Instant::now();
     // The last few may wait for more to come.
-    while rows() < 40 - 16 {
+    while rows() < 100 - 64 {
         assert!(began.elapsed().as_secs() < 30, "{} rows", rows());
         tokio::time::sleep(std::time::Duration::from_millis(20)).await;
     }

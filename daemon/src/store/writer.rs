@@ -30,8 +30,9 @@ const MAX_JOBS_TOGETHER: usize = 256;
 /// Nobody has wanted anything for this long.
 const QUIET: Duration = Duration::from_millis(5);
 
-/// Pieces of work in the log that are worth a checkpoint: a fifth of what SQLite lets it grow to.
-const WORTH: usize = 16;
+/// Pieces of work in the log that are worth a checkpoint: a fifth of what SQLite lets it grow to. Most of them touch the same few pages, and
+/// a checkpoint writes each of those once, however often it is in the log.
+const WORTH: usize = 64;
 
 /// Does its work in a transaction, or hears why there is none; returns what tells its caller, once the commit has
 /// succeeded or failed.

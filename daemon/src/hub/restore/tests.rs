@@ -191,10 +191,11 @@ fn damage(file: &Path) {
     let root: i64 = db
         .query_row("SELECT rootpage FROM sqlite_schema WHERE name = 'messages_agent'", [], |row| row.get(0))
         .unwrap();
+    let page: i64 = db.pragma_query_value(None, "page_size", |row| row.get(0)).unwrap();
     db.pragma_update(None, "journal_mode", "DELETE").unwrap();
     drop(db);
     let mut bytes = fs::read(&file).unwrap();
-    let at = usize::try_from(root - 1).unwrap() * 4096;
-    bytes[at..at + 4096].fill(0xa5);
+    let [at, end] = [root - 1, root].map(|page_number| usize::try_from(page_number * page).unwrap());
+    bytes[at..end].fill(0xa5);
     fs::write(&file, bytes).unwrap();
 }

@@ -59,6 +59,9 @@ impl Bare {
         let db = Connection::open(folder.path().join("gatepost.db"))?;
         db.pragma_update(None, "journal_mode", "wal")?;
         db.pragma_update(None, "synchronous", "full")?;
+        // As long a log as the hub's: 4 MB, in pages of its database.
+        let page: i64 = db.pragma_query_value(None, "page_size", |row| row.get(0))?;
+        db.pragma_update(None, "wal_autocheckpoint", 4 * 1024 * 1024 / page)?;
         db.pragma_update(None, "foreign_keys", false)?;
         let mut inserts = TABLES.map(|(table, _)| table.to_owned());
         for insert in &mut inserts {

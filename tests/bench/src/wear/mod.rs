@@ -152,10 +152,15 @@ fn print(way: &Way, written: u64, logged: &Logged) {
         per(logged.commits),
         per(logged.all()),
     );
+    list(logged, way.messages);
+}
+
+/// Whose pages they were, the most first, for each of so many messages.
+fn list(logged: &Logged, messages: usize) {
     let mut pages: Vec<_> = logged.pages.iter().collect();
     pages.sort_by(|a, b| b.1.cmp(a.1));
     for (name, pages) in pages {
-        println!("    {:>6.2}  {name}", per(*pages));
+        println!("    {:>6.2}  {name}", *pages as f64 / messages as f64);
     }
 }
 
@@ -168,16 +173,22 @@ fn idle(watched: Duration) -> Outcome<()> {
     // What a start leaves to be done is done.
     thread::sleep(Duration::from_secs(10));
     let (written, slept) = (house.fixture.written()?, house.fixture.sleeps()?);
+    // A checkpoint comes once in many of these commits, and none of them now.
+    let watch = Watch::begin(&house.database())?;
     thread::sleep(watched);
     let written = house.fixture.written()? - written;
+    let logged = watch.end()?;
     let sleeps =
         house.fixture.sleeps()?.into_iter().map(|(thread, now)| now - slept.get(&thread).unwrap_or(&0));
     let seconds = watched.as_secs_f64();
     println!(
-        "an idle day with a companion and all channels: {:.1} MB, {:.1} wake-ups/s, extrapolated from {seconds:.0} s; budget 5 MB and 2/s",
+        "an idle day with a companion and all channels: {:.1} MB and {:.0} commits, {:.1} wake-ups/s, extrapolated from {seconds:.0} s; \
+         budget 5 MB and 2/s. Pages in that time:",
         written as f64 / MB * DAY / seconds,
+        logged.commits as f64 * DAY / seconds,
         sleeps.sum::<u64>() as f64 / seconds,
     );
+    list(&logged, 1);
     house.fixture.stop()
 }
 
