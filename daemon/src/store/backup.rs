@@ -257,12 +257,16 @@ pub(super) fn copy_to(
     beside: &Path,
     mut pause: impl FnMut() -> Result<(), BackupError>,
 ) -> Result<(), BackupError> {
+    // Closed last: with any descriptor of a file the locks go that SQLite has on it.
+    let written = fs::File::open(beside).map_err(|error| BackupError::File(beside.into(), error))?;
     let mut copy = Connection::open(beside)?;
     let page: i64 = source.pragma_query_value(None, "page_size", |row| row.get(0))?;
     let pages = std::ffi::c_int::try_from(STEP_BYTES / page.max(512)).unwrap_or(1);
     {
         let backup = Backup::new(source, &mut copy)?;
         while backup.step(pages)? != StepResult::Done {
+            // Or all of it goes to the disk at the end, and every commit waits for that.
+            written.sync_data().map_err(|error| BackupError::File(beside.into(), error))?;
             pause()?;
         }
     }
@@ -271,7 +275,9 @@ pub(super) fn copy_to(
     if copy.column_exists(None, "hub", "restored")? {
         copy.execute("UPDATE hub SET restored = 1", [])?;
     }
-    copy.close().map_err(|(_, error)| error.into())
+    copy.close().map_err(|(_, error)| error)?;
+    drop(written);
+    Ok(())
 }
 
 /// Reads every page once.

@@ -13,6 +13,7 @@
 mod alone;
 mod anchor;
 pub mod backup;
+mod checkpoint;
 mod epoch;
 mod error;
 mod fresh;
@@ -41,6 +42,7 @@ use tokio::sync::oneshot;
 
 pub use crate::clock::now_ms;
 use crate::clock::{Clock, Facts};
+use checkpoint::Checkpoints;
 pub use error::StoreError;
 pub use lock::{DirectoryLock, LockError};
 pub(crate) use schema::Schema;
@@ -54,10 +56,6 @@ const MAX_READ_AT_START_BYTES: u64 = 8 * 1024 * 1024;
 
 /// Statements that a connection keeps prepared: more than there are different ones in the life of a message.
 const MAX_PREPARED: usize = 64;
-
-/// Up to this many bytes the write-ahead log may grow before SQLite takes it into the database within a commit: its own default, 1,000
-/// pages, at its own default size of a page.
-const LOG_BYTES: i64 = 4 * 1024 * 1024;
 
 /// Pages that look-ups keep; fewer kibibytes than SQLite's default of 2,000, which is what a negative number means to it.
 const LOOKED_UP: i64 = -512;
@@ -117,13 +115,14 @@ impl Store {
         }
         let opened = connect(&path, directory, size(), schema).map_err(|error| error.explained(directory));
         let (mut writer, [reader, quick], clock) = opened?;
+        let checkpoints = Checkpoints::begin(directory, &mut writer)?;
         let watched = Arc::clone(&space);
         let commits = Arc::<AtomicU64>::default();
         let counted = Arc::clone(&commits);
         let (jobs, queue) = mpsc::channel::<Job>();
         let handle = thread::Builder::new()
             .name("store".into())
-            .spawn(move || writer::work(&mut writer, &queue, &watched, &counted))
+            .spawn(move || writer::work(&mut writer, &queue, &watched, &counted, checkpoints))
             .map_err(|error| StoreError::Lock(LockError::Directory(directory.into(), error)))?;
         Ok(Self(Arc::new(Inner {
             jobs: Mutex::new(Some(jobs)),
@@ -300,8 +299,6 @@ fn connect(
     writer.pragma_update(None, "journal_mode", "wal")?;
     writer.pragma_update(None, "synchronous", "full")?;
     writer.pragma_update(None, "foreign_keys", true)?;
-    let page: i64 = writer.pragma_query_value(None, "page_size", |row| row.get(0))?;
-    writer.pragma_update(None, "wal_autocheckpoint", LOG_BYTES / page.max(512))?;
     // A write-ahead log that once grew gives its room back.
     writer.pragma_update(None, "journal_size_limit", 8 * 1024 * 1024)?;
     // What undoes one piece of work alone need not outlive anything.

@@ -25,7 +25,7 @@ const MB: u64 = 1024 * 1024;
 /// The file that is given away when the disk is full, in bytes.
 pub(super) const RESERVE: u64 = 16 * MB;
 /// With less than this beside the reserve, nothing is accepted: a whole batch of commits and a checkpoint of the
-/// write-ahead log (4 MB, `LOG_BYTES`) must still fit.
+/// write-ahead log (4 MB, `checkpoint::LONG`) must still fit.
 const ACCEPT: u64 = 8 * MB;
 /// With less than this, the reserve is given away.
 const RELEASE: u64 = 2 * MB;

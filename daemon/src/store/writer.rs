@@ -4,8 +4,8 @@
 //! of work has a savepoint of its own, so that one that fails undoes itself alone, and nobody hears of success before the
 //! commit that makes it true.
 //!
-//! The write-ahead log goes back into the database while nobody waits ([`QUIET`]). SQLite would do it within the commit that
-//! makes the log long, and whoever waits for that one waits several times as long; it still does where there is no quiet.
+//! The write-ahead log goes back into the database on a thread of its own ([`Checkpoints`]), while nobody waits ([`QUIET`]) if there is
+//! such a moment: SQLite would do it within the commit that makes the log long, and whoever waits for that one waits several times as long.
 //!
 //! SQLite ends the whole transaction by itself when the disk fails in the midst of it. What comes after that in the same
 //! batch is refused: on its own it would be committed, and its caller told that it was not.
@@ -21,7 +21,10 @@ use std::{
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::{Space, StoreError};
+use super::{
+    Space, StoreError,
+    checkpoint::{Checkpoints, Log},
+};
 
 /// Pieces of work that share a commit, at most: more than there are lanes at work in an account and callers at the interface at
 /// once, so that none of them waits for two.
@@ -29,10 +32,6 @@ const MAX_JOBS_TOGETHER: usize = 256;
 
 /// Nobody has wanted anything for this long.
 const QUIET: Duration = Duration::from_millis(5);
-
-/// Pieces of work in the log that are worth a checkpoint: a fifth of what SQLite lets it grow to. Most of them touch the same few pages, and
-/// a checkpoint writes each of those once, however often it is in the log.
-const WORTH: usize = 64;
 
 /// Does its work in a transaction, or hears why there is none; returns what tells its caller, once the commit has
 /// succeeded or failed.
@@ -45,26 +44,25 @@ pub(super) fn work(
     queue: &mpsc::Receiver<Job>,
     space: &Space,
     commits: &AtomicU64,
+    mut checkpoints: Checkpoints,
 ) {
-    let mut logged = 0;
+    let mut log = Log::Short;
     loop {
-        let first = if logged < WORTH {
-            queue.recv().map_err(RecvTimeoutError::from)
-        } else {
-            queue.recv_timeout(QUIET)
+        let first = match log {
+            Log::Short => queue.recv().map_err(RecvTimeoutError::from),
+            Log::Worth => queue.recv_timeout(QUIET),
         };
         let first = match first {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout) => {
-                logged = 0;
-                checkpoint(connection);
+                checkpoints.begin_one();
+                log = Log::Short;
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };
         let jobs = std::iter::once(first).chain(queue.try_iter().take(MAX_JOBS_TOGETHER - 1));
         let (replies, committed) = batch(connection, jobs);
-        logged += replies.len();
         match &committed {
             Ok(()) => {
                 commits.fetch_add(1, Ordering::Relaxed);
@@ -75,18 +73,12 @@ pub(super) fn work(
         for tell in replies {
             tell(committed.clone().map_err(StoreError::Commit));
         }
+        log = checkpoints.committed(connection);
     }
+    drop(checkpoints);
     // So that the file of a hub that has stopped is all of it, for whoever copies it.
     if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())) {
         tracing::warn!(%error, "the write-ahead log stays beside the database");
-    }
-}
-
-/// Takes what it can of the log into the database, and waits for no reader.
-fn checkpoint(connection: &Connection) {
-    if let Err(error) = connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())) {
-        // The log stays as it is, and whatever is wrong with the disk is said by the next commit.
-        tracing::debug!(%error, "the write-ahead log stays as it is");
     }
 }
 

@@ -161,7 +161,9 @@ impl House {
         self.ask(&self.operator, "POST", "/v1/inbound", &heard.to_string())?;
         let taken = self.ask(&self.woken, "GET", "/v1/turns?wait=30", "")?;
         let turn = &taken["turn"];
-        let reply = json!({"turn": turn["turn"], "lease": turn["lease"], "text": text(number + 1, SHORT)});
+        let words = text(number + 1, SHORT);
+        let reply =
+            json!({"context": turn["context"], "turn": turn["turn"], "lease": turn["lease"], "text": words});
         self.ask(&self.woken, "POST", "/v1/reply", &reply.to_string())?;
         self.sent()
     }
