@@ -57,7 +57,7 @@ export async function install(root, signal) {
   let done = false;
   try {
     for await (const { event, data } of eventsOf(await installBoard(order, stop.signal), () => {})) {
-      const step = JSON.parse(data);
+      const step = JSON.parse(data || "{}");
       if (event === "failed") throw new Error(step.error);
       done = event === "done";
       if (step.step === "written") bar.value = step.percent / 100;

@@ -4,6 +4,7 @@
 use std::{
     fs::File,
     io::{Read as _, Write as _},
+    os::unix::process::parent_id,
     path::{Path, PathBuf},
     process::ExitCode,
     sync::{Arc, Mutex, PoisonError},
@@ -38,7 +39,11 @@ struct Arguments {
 #[derive(Debug, clap::Subcommand)]
 enum Command {
     /// Say which board is there.
-    Detect,
+    Detect {
+        /// For how many seconds to look: a board that answers a byte now and then would be listened to for ever.
+        #[arg(long, value_name = "SECONDS", default_value_t = 30)]
+        patience: u64,
+    },
     /// Write firmware into it, verify it, and start it.
     Write {
         /// A file of a release: gatepost-BOARD-VERSION.bin, .ota.bin or .gpu; or - for standard input.
@@ -59,12 +64,11 @@ enum Command {
 
 fn main() -> ExitCode {
     let Arguments { command, port } = Arguments::parse();
+    if !matches!(command, Command::Write { .. }) {
+        end_with_parent();
+    }
     let done = match command {
-        Command::Detect => install::detect(&port)
-            .map(|board| {
-                tell(&json!({"event": "board", "board": board.name()}));
-            })
-            .map_err(|error| error.to_string()),
+        Command::Detect { patience } => detect(&port, Duration::from_secs(patience)),
         Command::Write { image, patience } => write(&port, &image, Duration::from_secs(patience)),
         Command::Check => order().map(drop),
         Command::Networks => networks(&port),
@@ -83,6 +87,24 @@ fn main() -> ExitCode {
 fn tell(event: &Value) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{event}").and_then(|()| out.flush());
+}
+
+/// Who started this and was killed has told nobody to let the port go. A board that is being written is written to its end.
+fn end_with_parent() {
+    let parent = parent_id();
+    thread::spawn(move || {
+        while parent_id() == parent {
+            thread::sleep(Duration::from_millis(500));
+        }
+        std::process::exit(1);
+    });
+}
+
+fn detect(port: &Path, patience: Duration) -> Result<(), String> {
+    watched(patience);
+    let board = install::detect(port).map_err(|error| error.to_string())?;
+    tell(&json!({"event": "board", "board": board.name()}));
+    Ok(())
 }
 
 fn write(port: &Path, path: &Path, patience: Duration) -> Result<(), String> {
@@ -121,7 +143,7 @@ fn write(port: &Path, path: &Path, patience: Duration) -> Result<(), String> {
     Ok(())
 }
 
-/// Ends the program if writing comes no further; when it last did.
+/// Ends the program if it comes no further; when it last did.
 fn watched(patience: Duration) -> Arc<Mutex<Instant>> {
     let last = Arc::new(Mutex::new(Instant::now()));
     let seen = Arc::clone(&last);

@@ -1,16 +1,18 @@
 //! The program `gatepost-flash`, which uses the port: found beside this one, told secrets on its standard input, heard a line of JSON
-//! at a time. It ends with whoever waits for it.
+//! at a time. It ends with whoever waits for it; when the hub is killed, it ends by itself, but for a board that is being written.
 
 use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
     process::Stdio,
+    time::Duration,
 };
 
 use serde_json::Value;
 use tokio::{
     io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader},
     process::Command,
+    time::timeout,
 };
 
 use super::Step;
@@ -22,6 +24,9 @@ const PROGRAM: &str = "gatepost-flash";
 const PACKAGED: &str = "../libexec";
 /// Bytes of all that it may say.
 const MAX_SAID: u64 = 1024 * 1024;
+
+/// It is never so long silent: the longest that it waits for is a board that joins its network, some 75 s.
+const SILENCE: Duration = Duration::from_secs(150);
 
 /// Why a board could not be made a companion.
 #[derive(Debug, thiserror::Error)]
@@ -93,14 +98,26 @@ impl Flasher {
         command.process_group(0);
         let cannot = |error| InstallError::Program { program: self.program.clone(), error };
         let mut child = command.spawn().map_err(cannot)?;
-        if let Some(mut stdin) = child.stdin.take() {
-            // One that has ended already says why.
-            let _ = stdin.write_all(input).await;
-        }
+        let stdin = child.stdin.take();
+        let feed = async {
+            if let Some(mut stdin) = stdin {
+                // One that has ended already says why.
+                let _ = stdin.write_all(input).await;
+            }
+        };
+        let output = child.stdout.take();
+        let silent = || {
+            InstallError::Failed(format!(
+                "{PROGRAM} says nothing more: unplug the board, plug it in, and try again"
+            ))
+        };
         let mut why = None;
-        if let Some(output) = child.stdout.take() {
+        let listen = async {
+            let Some(output) = output else { return Ok(()) };
             let mut lines = BufReader::new(output.take(MAX_SAID)).lines();
-            while let Some(line) = lines.next_line().await.map_err(cannot)? {
+            while let Some(line) =
+                timeout(SILENCE, lines.next_line()).await.map_err(|_| silent())?.map_err(cannot)?
+            {
                 let Ok(event) = serde_json::from_str::<Value>(&line) else { continue };
                 let text = |name| event.get(name).and_then(Value::as_str).unwrap_or_default();
                 match text("event") {
@@ -108,8 +125,12 @@ impl Flasher {
                     _ => Step::of(&event).into_iter().for_each(&mut tell),
                 }
             }
-        }
-        let status = child.wait().await.map_err(cannot)?;
+            Ok(())
+        };
+        // What it says is heard while it is told: neither waits for room in the other's pipe.
+        let (heard, ()) = tokio::join!(listen, feed);
+        heard?;
+        let status = timeout(SILENCE, child.wait()).await.map_err(|_| silent())?.map_err(cannot)?;
         match why {
             None if status.success() => Ok(()),
             why => Err(InstallError::Failed(why.unwrap_or_else(|| format!("{PROGRAM}: {status}")))),

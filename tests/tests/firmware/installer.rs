@@ -2,9 +2,16 @@
 //!
 //! Installed by `tests/run --setup-only`: esptool.
 
-use std::{fs, process::Command, time::Instant};
+use std::{
+    fs,
+    io::{BufRead as _, BufReader, Write as _},
+    path::Path,
+    process::{Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use gatepost_flash::{
     Board,
     image::{Image, SLOT},
@@ -13,7 +20,7 @@ use gatepost_flash::{
 use gatepost_link::update::Version;
 use gatepost_sign::image::Board as Signed;
 use gatepost_tests::{
-    hub::program::flasher,
+    hub::{eventually, program::flasher},
     peers::{
         esp_rom::{EspRom, FLASH, Fault, pseudo_terminal},
         python,
@@ -111,6 +118,44 @@ fn a_board_that_only_restarts_is_not_listened_to_for_ever() -> Result<()> {
     let said = String::from_utf8_lossy(&ended.stdout);
     ensure!(!ended.status.success() && said.contains("the board answers no more"), "{said}");
     Ok(())
+}
+
+#[test]
+fn a_board_is_looked_for_no_longer_than_it_is_said() -> Result<()> {
+    let (mut board, port) = pseudo_terminal()?;
+    let mut looking = Command::new(flasher()?)
+        .args(["detect", "--patience", "2", "--port"])
+        .arg(port)
+        .stdout(Stdio::piped())
+        .spawn()?;
+    // It says something now and then, and never an answer.
+    while looking.try_wait()?.is_none() {
+        board.write_all(&[0xc0])?;
+        thread::sleep(Duration::from_millis(200));
+    }
+    let said = String::from_utf8(looking.wait_with_output()?.stdout)?;
+    ensure!(said.contains("the board answers no more"), "{said}");
+    Ok(())
+}
+
+#[test]
+fn who_looks_for_a_board_ends_with_whoever_started_it() -> Result<()> {
+    let (_board, port) = pseudo_terminal()?;
+    let script = r#""$0" detect --patience 600 --port "$1" >/dev/null & echo $!; wait"#;
+    let mut shell =
+        Command::new("sh").args(["-c", script]).arg(flasher()?).arg(port).stdout(Stdio::piped()).spawn()?;
+    let mut line = String::new();
+    BufReader::new(shell.stdout.take().context("a pipe")?).read_line(&mut line)?;
+    let started = Path::new("/proc").join(line.trim());
+    ensure!(started.exists(), "it runs: {line}");
+    shell.kill()?;
+    shell.wait()?;
+    // Nobody may be there to bury it.
+    let is_over = || match fs::read_to_string(started.join("stat")) {
+        Ok(stat) => stat.contains(") Z "),
+        Err(_) => true,
+    };
+    eventually("it has ended", || Ok(is_over().then_some(())))
 }
 
 #[test]

@@ -1,6 +1,11 @@
 //! Boards on this machine's serial ports, for the operator: what `gatepost companion install` does, from the page.
 
-use std::{fs, os::unix::fs::FileTypeExt as _, path::PathBuf};
+use std::{
+    ffi::OsStr,
+    fs,
+    os::unix::fs::FileTypeExt as _,
+    path::{Path, PathBuf},
+};
 
 use axum::{
     Json,
@@ -14,6 +19,7 @@ use utoipa::ToSchema;
 
 use super::{
     Endpoint,
+    caller::unquoted,
     companions::OPERATOR,
     problem::Refused,
     progress::{as_they_come, event},
@@ -99,7 +105,10 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
 pub(super) async fn install(State(endpoint): State<Endpoint>, request: Request) -> Response {
     endpoint
         .serve(OPERATOR, request, async |caller, request| {
-            let order: Install = endpoint.json(request).await?;
+            let order: Install = endpoint.json(request).await.map_err(|refusal| {
+                let hint = "send port, and network, password, broker and keep_firmware where they are needed, each text but the last";
+                unquoted(refusal, "this says of no board what it is to become", hint)
+            })?;
             let port = port(&order.port)?;
             let hub = match order.broker {
                 Some(given) => given,
@@ -118,12 +127,18 @@ pub(super) async fn install(State(endpoint): State<Endpoint>, request: Request) 
                 let hint = "wait for its end";
                 Refusal::new(Code::RateLimited, "a board is being installed", hint).because("boards")
             })?;
+            if order.network.is_none() && order.password.is_some() {
+                return Err(Refusal::input("there is a password and no network", "say the network too"));
+            }
             let password = order.password.unwrap_or_default();
             let wifi = order.network.map(|name| Wifi { name, password: Secret::from(password.as_str()) });
-            installer::check(&flasher, &hub, wifi.as_ref()).await.map_err(|error| {
-                Refusal::input(error.to_string(), "nothing was written: say it again, and right")
+            installer::check(&flasher, &hub, wifi.as_ref()).await.map_err(|error| match error {
+                InstallError::Failed(why) => {
+                    Refusal::input(why, "nothing was written: say it again, and right")
+                }
+                error => Refusal::new(Code::Conflict, error.to_string(), "see daemon/docs/approve.md"),
             })?;
-            tracing::info!(port = %port.display(), %caller, "a board is installed");
+            tracing::info!(port = %port.display(), %caller, "begins to install a board");
             let firmware = !order.keep_firmware;
             let (told, telling) = mpsc::channel(STEPS);
             let endpoint = endpoint.clone();
@@ -147,19 +162,29 @@ pub(super) async fn install(State(endpoint): State<Endpoint>, request: Request) 
         .await
 }
 
-/// A serial port, and nothing else that a path may lead to.
+/// A serial port, and nothing else that a path may lead to; as it was given, for a link in /dev/serial/by-id leads to the board when it comes
+/// back after its restart too, and under another number.
 fn port(given: &str) -> Result<PathBuf, Refusal> {
-    // What lies in /dev/serial/by-id is a link.
-    let port = Some(given)
-        .filter(|given| given.len() <= LONGEST_PORT)
-        .and_then(|given| fs::canonicalize(given).ok());
-    let is_device = |port: &PathBuf| {
-        port.starts_with("/dev") && fs::metadata(port).is_ok_and(|port| port.file_type().is_char_device())
+    let leads_to_one = |given: &&str| {
+        given.len() <= LONGEST_PORT && fs::canonicalize(given).is_ok_and(|device| is_serial(&device))
     };
-    port.filter(is_device).ok_or_else(|| {
+    Some(given).filter(leads_to_one).map(PathBuf::from).ok_or_else(|| {
         let hint = "choose one of GET /v1/boards; a hub that runs as a service sees none unless it is let: daemon/docs/approve.md";
         Refusal::input("there is no such serial port", hint)
     })
+}
+
+/// Whether a device is a serial port by its name, which a console (`tty0`) and the rest of /dev are not; or a pseudo-terminal.
+fn is_serial(device: &Path) -> bool {
+    let name = device.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_named = match device.parent().and_then(Path::to_str) {
+        Some("/dev") => name
+            .strip_prefix("tty")
+            .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphabetic())),
+        Some("/dev/pts") => name.starts_with(|first: char| first.is_ascii_digit()),
+        _ => false,
+    };
+    is_named && fs::metadata(device).is_ok_and(|device| device.file_type().is_char_device())
 }
 
 async fn work(

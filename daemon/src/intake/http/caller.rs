@@ -277,6 +277,14 @@ fn json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Refusal> {
     })
 }
 
+/// The refusal of a body that may have a secret in it: a parser's own words repeat what it was given, and are kept in the audit.
+pub(super) fn unquoted(refusal: Refusal, error: &str, hint: &str) -> Refusal {
+    match refusal.reason {
+        Some("wrong_shape") => Refusal::input(error, hint).because("wrong_shape"),
+        _ => refusal,
+    }
+}
+
 /// That a body has a key twice.
 pub(super) fn ambiguous(error: &JsonError) -> Refusal {
     Refusal::input(error.to_string(), "write each key once: nobody can say which value is meant")

@@ -12,6 +12,7 @@ use utoipa::ToSchema;
 use super::{
     Endpoint,
     agents::Done,
+    caller::unquoted,
     caller::{self, Right},
     companions::OPERATOR,
     credential::{self, Scheme, came_by, set_cookie},
@@ -141,8 +142,13 @@ async fn signed_in(endpoint: &Endpoint, from: String, request: Request) -> Resul
         }
         None => None,
     };
-    let (token, way, refused) =
-        by_whose_right(endpoint, endpoint.json(request).await.map_err(unquoted)?).await?;
+    let (token, way, refused) = by_whose_right(
+        endpoint,
+        endpoint.json(request).await.map_err(|refusal| {
+            unquoted(refusal, "this is nothing by which somebody signs in", CREDENTIALS)
+        })?,
+    )
+    .await?;
     let user_agent =
         headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let client = Client { browser: logins::in_words(user_agent), from };
@@ -158,16 +164,9 @@ async fn signed_in(endpoint: &Endpoint, from: String, request: Request) -> Resul
     Ok(with_cookie((StatusCode::CREATED, Json(here)).into_response(), scheme, &headers, Some(&secret)))
 }
 
-/// A parser's own words may repeat what it was given, which may be a token in the wrong place.
-fn unquoted(refusal: Refusal) -> Refusal {
-    match refusal.reason {
-        Some("wrong_shape") => {
-            let hint = "send {\"code\": \"…\"}, {\"token\": \"…\"} or {\"passkey\": {…}}, and nothing else";
-            Refusal::input("this is nothing by which somebody signs in", hint).because("wrong_shape")
-        }
-        _ => refusal,
-    }
-}
+/// What signs somebody in.
+const CREDENTIALS: &str =
+    "send {\"code\": \"…\"}, {\"token\": \"…\"} or {\"passkey\": {…}}, and nothing else";
 
 /// By whose right somebody signs in, and how it is refused if that does not stand.
 async fn by_whose_right(

@@ -1,14 +1,14 @@
 //! An answer that is told step by step, for a caller that asks for it: which messages are under way and where they are, as
 //! server-sent events, and last the answer itself. What is answered at once is answered like any other call.
 
-use std::{convert::Infallible, pin::Pin};
+use std::{convert::Infallible, pin::Pin, time::Duration};
 
 use axum::{
     Json,
     http::{HeaderMap, header},
     response::{IntoResponse as _, Response, Sse, sse},
 };
-use futures_util::stream;
+use futures_util::{Stream, stream};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::Receiver;
 
@@ -18,6 +18,9 @@ use crate::{
     intake::tool::{self, UnderWay},
     message::refusal::Refusal,
 };
+
+/// Between two signs of life.
+const BEAT: Duration = Duration::from_secs(10);
 
 /// What came of a call, and all that it takes to say so.
 pub(super) type Done = (Endpoint, Caller, Result<Value, Refusal>);
@@ -55,7 +58,7 @@ pub(super) async fn step_by_step(
             Step::Done(done) => (Ok(event("answer", &answer(done).await)), (None, None)),
         })
     });
-    Ok(Sse::new(events).into_response())
+    Ok(streamed(events))
 }
 
 async fn next(making: &mut Making, steps: &mut Receiver<UnderWay>) -> Step {
@@ -81,10 +84,41 @@ pub(super) fn as_they_come(events: Receiver<sse::Event>) -> Response {
     let events = stream::unfold(events, |mut events| async move {
         Some((Ok::<_, Infallible>(events.recv().await?), events))
     });
-    Sse::new(events).into_response()
+    streamed(events)
+}
+
+/// With a sign of life between two that are far apart: a proxy in between ends what is silent, nginx after 60 s
+/// (<https://nginx.org/en/docs/http/ngx_http_proxy_module.html#proxy_read_timeout>), and is taken for a caller who hangs up.
+fn streamed(events: impl Stream<Item = Result<sse::Event, Infallible>> + Send + 'static) -> Response {
+    Sse::new(events).keep_alive(sse::KeepAlive::new().interval(BEAT)).into_response()
 }
 
 /// An event of this name.
 pub(super) fn event(name: &str, data: &Value) -> sse::Event {
     sse::Event::default().event(name).data(data.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt as _;
+    use tokio::{sync::mpsc, time::Instant};
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_long_silence_has_signs_of_life_in_it() {
+        let (telling, told) = mpsc::channel(1);
+        let began = Instant::now();
+        let mut body = as_they_come(told).into_body().into_data_stream();
+        for beat in 1..=3 {
+            let said = body.next().await.unwrap().unwrap();
+            assert!(said.starts_with(b":"), "a comment, which nobody takes for a step: {said:?}");
+            assert_eq!(began.elapsed(), BEAT * beat);
+        }
+        telling.send(event("done", &json!({"ok": true}))).await.unwrap();
+        let said = body.next().await.unwrap().unwrap();
+        assert_eq!(said, "event: done\ndata: {\"ok\":true}\n\n");
+        drop(telling);
+        assert!(body.next().await.is_none());
+    }
 }
