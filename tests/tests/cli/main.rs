@@ -7,4 +7,5 @@ mod printing;
 mod root;
 mod service;
 mod setup;
+mod setup_retries;
 mod tokens;

@@ -96,12 +96,17 @@ fn first(path: &Path, agent: &str) -> String {
     if writing::is_services(path) { template::of_service(&text) } else { text }
 }
 
+/// A line of a configuration with what a person typed, who writes no TOML.
+pub(super) fn text_line(key: &str, value: &str) -> String {
+    format!("{key} = {}", quoted(value))
+}
+
 /// A line of a configuration. A value that is TOML stays as it is, such as `true` or `["a"]`; any other is a text.
 pub(super) fn line(key: &str, value: &str) -> String {
     let as_it_is = format!("{key} = {value}");
     match toml::from_str::<toml::Table>(&as_it_is) {
         Ok(table) if table.len() == 1 => as_it_is,
-        _ => format!("{key} = {}", quoted(value)),
+        _ => text_line(key, value),
     }
 }
 

@@ -92,6 +92,11 @@ impl Platform {
         text
     }
 
+    /// The file that an account's secret is in, as the configuration says it.
+    pub(super) fn secret_file<'a>(&self, account: &'a toml::Table) -> Option<&'a str> {
+        account.get(self.secret?)?.as_str()?.strip_prefix("file:")
+    }
+
     /// What a key of it is, in the words of its documentation; and its example.
     pub(super) fn key(&self, name: &str) -> (&'static str, String) {
         let key = self.kind().keys.iter().find(|key| key.name == name);

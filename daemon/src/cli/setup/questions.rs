@@ -1,6 +1,6 @@
 //! What is asked for: each answer comes from an option, from a person, or is the default. A wrong one of a person is asked for again.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use super::{
     ACCOUNT, Arguments, Companion,
@@ -54,7 +54,13 @@ pub(super) async fn account(
             )));
         }
         let candidate = Candidate::of(platform, &plan.account, table.clone())?;
-        let me = candidate.check().await?;
+        let me = candidate.check().await.map_err(|error| match platform.secret_file(table) {
+            Some(file) => Failed::Refused(format!(
+                "{error}\nIf it is to be another {}: put it into {file}, and run setup again",
+                platform.secret.unwrap_or_default()
+            )),
+            None => error,
+        })?;
         match platform.secret {
             Some(_) => {
                 print_note!(
@@ -76,8 +82,16 @@ pub(super) async fn account(
         print_note!("\nYou need a {what}. Every step: gatepost channels setup {}", platform.name);
         print_note!("{}", platform.steps_to_secret());
     }
-    plan.lines = keys(platform, arguments, asking).await?;
+    let given = given(platform, arguments)?;
+    let mut answers = BTreeMap::new();
     loop {
+        // What was wrong is not always the secret: each answer can be given anew, and Enter keeps it.
+        plan.lines = given.iter().map(|(_, line)| line.clone()).collect();
+        for key in platform.asks.iter().filter(|key| !given.iter().any(|(given, _)| given == *key)) {
+            let answer = answer(platform, key, answers.get(key), asking).await?;
+            plan.lines.push(plan::text_line(key, &answer));
+            answers.insert(key, answer);
+        }
         plan.secret = secret(platform, arguments, asking).await?;
         let checked = async {
             let candidate = Candidate::new(platform, &plan.account, &plan.lines, plan.secret.as_ref())?;
@@ -100,10 +114,9 @@ pub(super) async fn account(
     }
 }
 
-/// The account's keys beside its secret, as lines of the configuration.
-async fn keys(platform: &Platform, arguments: &Arguments, asking: Asking) -> Result<Vec<String>, Failed> {
-    let mut lines = vec![];
-    let mut given: Vec<&str> = vec![];
+/// The account's keys that are given as options: each with its line of the configuration.
+fn given<'a>(platform: &Platform, arguments: &'a Arguments) -> Result<Vec<(&'a str, String)>, Failed> {
+    let mut given = vec![];
     for set in &arguments.set {
         let (key, value) =
             set.split_once('=').ok_or_else(|| Failed::Usage(format!("--set {set}: write KEY=VALUE")))?;
@@ -116,22 +129,33 @@ async fn keys(platform: &Platform, arguments: &Arguments, asking: Asking) -> Res
                 keys.join(", ")
             )));
         }
-        given.push(key);
-        lines.push(plan::line(key, value));
+        given.push((key, plan::line(key, value)));
     }
-    for key in platform.asks.iter().filter(|key| !given.contains(key)) {
-        let (doc, example) = platform.key(key);
+    Ok(given)
+}
+
+/// What a person says for a key of the account; what they said before is offered.
+async fn answer(
+    platform: &Platform,
+    key: &str,
+    before: Option<&String>,
+    asking: Asking,
+) -> Result<String, Failed> {
+    let (doc, example) = platform.key(key);
+    if before.is_none() {
         print_note!("{doc}");
-        let answer = loop {
-            let offered = if platform.is_open { &*example } else { "" };
-            match asking.line(&format!("{key}, such as {example}"), offered).await? {
-                answer if answer.is_empty() => {}
-                answer => break answer,
-            }
-        };
-        lines.push(plan::line(key, &answer));
     }
-    Ok(lines)
+    let offered = match before {
+        Some(before) => before,
+        None if platform.is_open => &*example,
+        None => "",
+    };
+    loop {
+        match asking.line(&format!("{key}, such as {example}"), offered).await? {
+            answer if answer.is_empty() => {}
+            answer => return Ok(answer),
+        }
+    }
 }
 
 /// The account's secret.

@@ -37,6 +37,11 @@ pub(super) async fn send(candidate: &Candidate, address: &str) -> Result<(), Fai
     );
     let mut config = candidate.config(&rights)?;
     config.hub.data_dir = candidate.folder().join("hub");
+    // One may have been tried before, for another chat: its agent has a token already.
+    match std::fs::remove_dir_all(&config.hub.data_dir) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Failed::refused(error)),
+        _ => {}
+    }
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     config.hub.listen = anywhere;
     // No companion meets it.
