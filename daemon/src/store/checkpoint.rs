@@ -86,7 +86,8 @@ impl Checkpoints {
             // It was begun anew.
             self.given = 0;
         }
-        if bytes >= LONG {
+        // While somebody reads for long, as a backup does, it comes to nothing, and to look at a long log anew after each commit takes time.
+        if bytes >= LONG && bytes - self.given >= WORTH {
             checkpoint(writer);
             self.given = bytes;
         } else if bytes - self.given >= WORTH_BUSY {

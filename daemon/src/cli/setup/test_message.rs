@@ -62,8 +62,13 @@ async fn through(hub: &Hub, target: &str) -> Result<(), Failed> {
         wait: WAIT,
     };
     let receipt = client.call(Method::POST, "/v1/messages", request).await?;
+    let what = output::receipt(&receipt);
     match receipt.get("state").and_then(Value::as_str) {
         Some("sent") => Ok(()),
-        _ => Err(Failed::Refused(format!("the test message was not sent: {}", output::receipt(&receipt)))),
+        Some("failed") => Err(Failed::Refused(format!("the test message was not sent: {what}"))),
+        // The hub that would go on with it ends here.
+        _ => Err(Failed::Refused(format!(
+            "the test message may not have arrived, so look into the chat; nothing more is sent of it: {what}"
+        ))),
     }
 }
