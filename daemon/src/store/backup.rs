@@ -257,7 +257,7 @@ pub(super) fn copy_to(
     beside: &Path,
     mut pause: impl FnMut() -> Result<(), BackupError>,
 ) -> Result<(), BackupError> {
-    // Closed last: with any descriptor of a file the locks go that SQLite has on it.
+    // Opened first, and so closed last: with any descriptor of a file the locks go that SQLite has on it.
     let written = fs::File::open(beside).map_err(|error| BackupError::File(beside.into(), error))?;
     let mut copy = Connection::open(beside)?;
     let page: i64 = source.pragma_query_value(None, "page_size", |row| row.get(0))?;
@@ -275,9 +275,7 @@ pub(super) fn copy_to(
     if copy.column_exists(None, "hub", "restored")? {
         copy.execute("UPDATE hub SET restored = 1", [])?;
     }
-    copy.close().map_err(|(_, error)| error)?;
-    drop(written);
-    Ok(())
+    copy.close().map_err(|(_, error)| error.into())
 }
 
 /// Reads every page once.

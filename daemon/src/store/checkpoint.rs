@@ -32,15 +32,6 @@ pub(super) const LONG: i64 = 4 * 1024 * 1024;
 /// Kibibytes that the thread's connection keeps of the database, as a negative number: it reads hardly any.
 const CACHE: i64 = -16;
 
-/// What is to be done about the log.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Log {
-    /// It is short, or somebody is about to take it in.
-    Short,
-    /// Take it in when nobody writes.
-    Worth,
-}
-
 /// The log's length, as its writer sees it, and the thread. That ends when this is dropped.
 pub(super) struct Checkpoints {
     /// Of the whole log, after the last commit.
@@ -80,26 +71,27 @@ impl Checkpoints {
     }
 
     /// Looks at the log after a commit of `writer`, whose callers have their answers.
-    pub(super) fn committed(&mut self, writer: &Connection) -> Log {
+    pub(super) fn committed(&mut self, writer: &Connection) {
         let bytes = self.bytes.load(Ordering::Relaxed);
         if bytes < self.given {
             // It was begun anew.
             self.given = 0;
         }
         // While somebody reads for long, as a backup does, it comes to nothing, and to look at a long log anew after each commit takes time.
-        if bytes >= LONG && bytes - self.given >= WORTH {
+        if bytes >= LONG && self.is_worth_one() {
             checkpoint(writer);
             self.given = bytes;
         } else if bytes - self.given >= WORTH_BUSY {
             self.begin_one();
         }
-        match bytes - self.given >= WORTH {
-            true => Log::Worth,
-            false => Log::Short,
-        }
     }
 
-    /// Nobody has wanted to write for a while.
+    /// Whether to begin one as soon as nobody writes.
+    pub(super) fn is_worth_one(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) - self.given >= WORTH
+    }
+
+    /// Has the log as it is taken into the database, by the thread.
     pub(super) fn begin_one(&mut self) {
         self.given = self.bytes.load(Ordering::Relaxed);
         if let Some(wanted) = &self.wanted {

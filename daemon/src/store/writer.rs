@@ -21,10 +21,7 @@ use std::{
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::{
-    Space, StoreError,
-    checkpoint::{Checkpoints, Log},
-};
+use super::{Space, StoreError, checkpoint::Checkpoints};
 
 /// Pieces of work that share a commit, at most: more than there are lanes at work in an account and callers at the interface at
 /// once, so that none of them waits for two.
@@ -46,17 +43,15 @@ pub(super) fn work(
     commits: &AtomicU64,
     mut checkpoints: Checkpoints,
 ) {
-    let mut log = Log::Short;
     loop {
-        let first = match log {
-            Log::Short => queue.recv().map_err(RecvTimeoutError::from),
-            Log::Worth => queue.recv_timeout(QUIET),
+        let first = match checkpoints.is_worth_one() {
+            true => queue.recv_timeout(QUIET),
+            false => queue.recv().map_err(RecvTimeoutError::from),
         };
         let first = match first {
             Ok(first) => first,
             Err(RecvTimeoutError::Timeout) => {
                 checkpoints.begin_one();
-                log = Log::Short;
                 continue;
             }
             Err(RecvTimeoutError::Disconnected) => break,
@@ -73,7 +68,7 @@ pub(super) fn work(
         for tell in replies {
             tell(committed.clone().map_err(StoreError::Commit));
         }
-        log = checkpoints.committed(connection);
+        checkpoints.committed(connection);
     }
     drop(checkpoints);
     // So that the file of a hub that has stopped is all of it, for whoever copies it.

@@ -16,6 +16,7 @@ use crate::{
     cli::{Failed, output},
     client::{Client, Request},
     hub::{Extras, Hub},
+    store::private_file,
 };
 
 /// The agent whose message it is, in that hub.
@@ -38,10 +39,7 @@ pub(super) async fn send(candidate: &Candidate, address: &str) -> Result<(), Fai
     let mut config = candidate.config(&rights)?;
     config.hub.data_dir = candidate.folder().join("hub");
     // One may have been tried before, for another chat: its agent has a token already.
-    match std::fs::remove_dir_all(&config.hub.data_dir) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(Failed::refused(error)),
-        _ => {}
-    }
+    private_file::remove_folder(&config.hub.data_dir).map_err(Failed::refused)?;
     let anywhere = SocketAddr::from((Ipv4Addr::LOCALHOST, 0));
     config.hub.listen = anywhere;
     // No companion meets it.

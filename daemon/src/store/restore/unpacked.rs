@@ -29,10 +29,7 @@ pub(super) fn place(directory: &Path) -> PathBuf {
 
 /// Removes what an earlier try left.
 pub(super) fn clear(directory: &Path) -> io::Result<()> {
-    [UNPACKED, KEYS].iter().try_for_each(|name| match fs::remove_dir_all(directory.join(name)) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    })
+    [UNPACKED, KEYS].iter().try_for_each(|name| private_file::remove_folder(&directory.join(name)))
 }
 
 /// Gives files their place, and has keys wait for theirs.

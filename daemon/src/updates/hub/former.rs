@@ -11,6 +11,7 @@ use std::{
 };
 
 use super::programs::{NotDone, Run};
+use crate::store::private_file;
 
 const QUERY: &str = "/usr/bin/dpkg-query";
 /// What dpkg says of a package that the package does not say of itself.
@@ -74,10 +75,7 @@ pub(super) fn forget(state: &Path) {
 }
 
 fn remove(tree: &Path) -> Result<(), NotKept> {
-    match fs::remove_dir_all(tree) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(NotKept::Io(tree.into(), error)),
-        _ => Ok(()),
-    }
+    private_file::remove_folder(tree).map_err(|error| NotKept::Io(tree.into(), error))
 }
 
 /// Copies what the package of this system consists of.
