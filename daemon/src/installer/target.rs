@@ -1,8 +1,10 @@
 //! What is installed where: the port that the board is on, and the address at which it finds the hub.
 
 use std::{
+    ffi::OsStr,
     fs,
     net::{IpAddr, Ipv4Addr, UdpSocket},
+    os::unix::fs::FileTypeExt as _,
     path::{Path, PathBuf},
 };
 
@@ -23,6 +25,20 @@ fn ports_in(folder: &Path) -> Vec<PathBuf> {
     let mut ports: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
     ports.sort();
     ports
+}
+
+/// Whether this is a serial port, or leads to one: a device with a port's name, which a console (`tty0`) and the rest of /dev have not; or a
+/// pseudo-terminal.
+pub fn is_port(path: &Path) -> bool {
+    let Ok(device) = fs::canonicalize(path) else { return false };
+    let name = device.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let begins = |name: &str, is: fn(&char) -> bool| name.chars().next().is_some_and(|first| is(&first));
+    let is_named = match device.parent().and_then(Path::to_str) {
+        Some("/dev") => name.strip_prefix("tty").is_some_and(|rest| begins(rest, char::is_ascii_alphabetic)),
+        Some("/dev/pts") => begins(name, char::is_ascii_digit),
+        _ => false,
+    };
+    is_named && fs::metadata(device).is_ok_and(|device| device.file_type().is_char_device())
 }
 
 /// Why nobody can say where a board finds the hub's broker.

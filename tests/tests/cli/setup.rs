@@ -100,14 +100,14 @@ impl Beginning {
     }
 }
 
-fn at_a_terminal(folder: &Path, arguments: &[&str]) -> Result<Terminal> {
+pub(super) fn at_a_terminal(folder: &Path, arguments: &[&str]) -> Result<Terminal> {
     let data = folder.join("xdg");
     let environment = [("XDG_DATA_HOME", data.to_str().context("UTF-8")?)];
     Terminal::start_in(folder, "plain", WINDOW, arguments, &environment)
 }
 
 /// Answers a question, once it stands there.
-fn answer(terminal: &mut Terminal, question: &str, answer: &str) -> Result<()> {
+pub(super) fn answer(terminal: &mut Terminal, question: &str, answer: &str) -> Result<()> {
     terminal.wait(question)?;
     terminal.mark()?;
     terminal.types(&format!("{answer}\r"))

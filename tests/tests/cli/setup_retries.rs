@@ -8,11 +8,12 @@ use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
     hub::{gatepost, program::Ended},
     mocks::{Answer, MockServer},
-    peers::{Left, Terminal},
+    peers::Left,
 };
 use serde_json::json;
 
-const WINDOW: (u16, u16) = (45, 120);
+use super::setup::{answer, at_a_terminal};
+
 const TOKEN: &str = "tk_house";
 
 /// An ntfy that takes everything, from whoever has the token.
@@ -28,19 +29,11 @@ fn ntfy() -> Result<MockServer> {
     })
 }
 
-fn answer(terminal: &mut Terminal, question: &str, answer: &str) -> Result<()> {
-    terminal.wait(question)?;
-    terminal.mark()?;
-    terminal.types(&format!("{answer}\r"))
-}
-
 #[test]
 fn a_wrong_address_a_wrong_token_and_a_chat_that_cannot_be_written_to_are_asked_for_again() -> Result<()> {
     let (folder, mock) = (tempfile::tempdir()?, ntfy()?);
-    let data = folder.path().join("xdg");
-    let environment = [("XDG_DATA_HOME", data.to_str().context("UTF-8")?)];
     let arguments = ["setup", "--platform", "ntfy", "--companion", "none", "--agent", "cook"];
-    let mut setup = Terminal::start_in(folder.path(), "plain", WINDOW, &arguments, &environment)?;
+    let mut setup = at_a_terminal(folder.path(), &arguments)?;
     // Nobody listens there.
     answer(&mut setup, r"url, such as .*: $", "http://127.0.0.1:1/")?;
     answer(&mut setup, r"Paste the token.*: $", TOKEN)?;
@@ -51,10 +44,6 @@ fn a_wrong_address_a_wrong_token_and_a_chat_that_cannot_be_written_to_are_asked_
     answer(&mut setup, r"url, such as .*: $", "")?;
     answer(&mut setup, r"Paste the token.*: $", TOKEN)?;
     for topic in ["first", "second"] {
-        mock.next_for(
-            &format!("/{topic}"),
-            Answer::Says(404, json!({"code": 40401, "error": "page not found"})),
-        );
         mock.next_for("/", Answer::Says(404, json!({"code": 40401, "error": "page not found"})));
         answer(&mut setup, r"Where may the agent write\?.*: $", topic)?;
         answer(&mut setup, r"(?s)the test message was not sent.*Try another chat\? \[Y/n\]: $", "y")?;
@@ -70,7 +59,7 @@ fn a_wrong_address_a_wrong_token_and_a_chat_that_cannot_be_written_to_are_asked_
     let file = folder.path().join("gatepost.toml");
     let again =
         ["-c", file.to_str().context("UTF-8")?, "setup", "--platform", "ntfy", "--to", "garden", "--yes"];
-    let Ended { status, stderr, .. } = gatepost(&again, b"", &environment)?;
+    let Ended { status, stderr, .. } = gatepost(&again, b"", &[])?;
     ensure!(status != 0 && stderr.contains("/secrets/ntfy, and run setup again"), "{stderr}");
     Ok(())
 }

@@ -1,11 +1,6 @@
 //! Boards on this machine's serial ports, for the operator: what `gatepost companion install` does, from the page.
 
-use std::{
-    ffi::OsStr,
-    fs,
-    os::unix::fs::FileTypeExt as _,
-    path::{Path, PathBuf},
-};
+use std::path::PathBuf;
 
 use axum::{
     Json,
@@ -165,26 +160,11 @@ pub(super) async fn install(State(endpoint): State<Endpoint>, request: Request) 
 /// A serial port, and nothing else that a path may lead to; as it was given, for a link in /dev/serial/by-id leads to the board when it comes
 /// back after its restart too, and under another number.
 fn port(given: &str) -> Result<PathBuf, Refusal> {
-    let leads_to_one = |given: &&str| {
-        given.len() <= LONGEST_PORT && fs::canonicalize(given).is_ok_and(|device| is_serial(&device))
-    };
-    Some(given).filter(leads_to_one).map(PathBuf::from).ok_or_else(|| {
+    let port = PathBuf::from(given);
+    (given.len() <= LONGEST_PORT && target::is_port(&port)).then_some(port).ok_or_else(|| {
         let hint = "choose one of GET /v1/boards; a hub that runs as a service sees none unless it is let: daemon/docs/approve.md";
         Refusal::input("there is no such serial port", hint)
     })
-}
-
-/// Whether a device is a serial port by its name, which a console (`tty0`) and the rest of /dev are not; or a pseudo-terminal.
-fn is_serial(device: &Path) -> bool {
-    let name = device.file_name().and_then(OsStr::to_str).unwrap_or_default();
-    let is_named = match device.parent().and_then(Path::to_str) {
-        Some("/dev") => name
-            .strip_prefix("tty")
-            .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_alphabetic())),
-        Some("/dev/pts") => name.starts_with(|first: char| first.is_ascii_digit()),
-        _ => false,
-    };
-    is_named && fs::metadata(device).is_ok_and(|device| device.file_type().is_char_device())
 }
 
 async fn work(

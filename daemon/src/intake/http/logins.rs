@@ -12,8 +12,7 @@ use utoipa::ToSchema;
 use super::{
     Endpoint,
     agents::Done,
-    caller::unquoted,
-    caller::{self, Right},
+    caller::{self, Right, unquoted},
     companions::OPERATOR,
     credential::{self, Scheme, came_by, set_cookie},
     door::{came_from, is_by_tls},
@@ -142,13 +141,11 @@ async fn signed_in(endpoint: &Endpoint, from: String, request: Request) -> Resul
         }
         None => None,
     };
-    let (token, way, refused) = by_whose_right(
-        endpoint,
-        endpoint.json(request).await.map_err(|refusal| {
-            unquoted(refusal, "this is nothing by which somebody signs in", CREDENTIALS)
-        })?,
-    )
-    .await?;
+    let credential = endpoint.json(request).await.map_err(|refusal| {
+        let hint = "send {\"code\": \"…\"}, {\"token\": \"…\"} or {\"passkey\": {…}}, and nothing else";
+        unquoted(refusal, "this is nothing by which somebody signs in", hint)
+    })?;
+    let (token, way, refused) = by_whose_right(endpoint, credential).await?;
     let user_agent =
         headers.get(header::USER_AGENT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let client = Client { browser: logins::in_words(user_agent), from };
@@ -163,10 +160,6 @@ async fn signed_in(endpoint: &Endpoint, from: String, request: Request) -> Resul
     let here = here(endpoint, &login.ok_or_else(over)?, &headers).await?;
     Ok(with_cookie((StatusCode::CREATED, Json(here)).into_response(), scheme, &headers, Some(&secret)))
 }
-
-/// What signs somebody in.
-const CREDENTIALS: &str =
-    "send {\"code\": \"…\"}, {\"token\": \"…\"} or {\"passkey\": {…}}, and nothing else";
 
 /// By whose right somebody signs in, and how it is refused if that does not stand.
 async fn by_whose_right(
