@@ -215,18 +215,27 @@ impl HomeAssistant {
         self.runs()
     }
 
-    /// The warnings and errors of its log that are about what the hub has to do with.
+    /// The warnings and errors of its log that are about what the hub has to do with, each with the traceback that follows it.
     ///
     /// # Errors
     /// The file system's.
     pub fn complaints(&self) -> Result<Vec<String>> {
         let log = fs::read_to_string(self.leash.dir().join("home-assistant.log"))?;
         let about = ["mqtt", "template", "automation", "blueprint", "notify", "rest_command"];
-        let complains = |line: &&str| {
+        let mut entries: Vec<String> = Vec::new();
+        for line in log.lines() {
+            // An entry begins with its date; what does not goes on with the one before.
+            match entries.last_mut().filter(|_| !line.starts_with("20")) {
+                Some(entry) => *entry = format!("{entry}\n{line}"),
+                None => entries.push(line.to_owned()),
+            }
+        }
+        entries.retain(|entry| {
+            let line = entry.lines().next().unwrap_or_default();
             (line.contains(" WARNING ") || line.contains(" ERROR "))
                 && about.iter().any(|word| line.contains(word))
-        };
-        Ok(log.lines().filter(complains).map(str::to_owned).collect())
+        });
+        Ok(entries)
     }
 }
 
