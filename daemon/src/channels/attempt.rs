@@ -1,6 +1,6 @@
 //! One request on its way: what is known of it before it is settled, and what its platform says of it when it arrived.
 
-use super::PartKey;
+use super::{PartKey, local};
 use crate::message::recipients::Recipients;
 
 /// A request whose answer was lost, for whoever looks for what became of it.
@@ -30,6 +30,8 @@ pub struct Delivered {
     pub note: Option<String>,
     /// Whom it reached, where it went to several people.
     pub recipients: Option<Recipients>,
+    /// What arrives with the end of its part, in the same transaction, which gives it its id: `id` is empty.
+    pub row: Option<local::Row>,
 }
 
 impl From<String> for Delivered {

@@ -195,10 +195,19 @@ impl Pipeline {
         last: bool,
         heard: Arc<Heard>,
     ) -> Result<(), TransitionError> {
-        let (Arrived { id, note, recipients }, written) = (arrived, Arc::clone(&heard));
+        let (Arrived { id, note, recipients, row }, written) = (arrived, Arc::clone(&heard));
         let confirmed = move |tx: &Transaction<'_>| {
             let began = written.obey(tx, BRIEF)?;
-            transition::settle_part(tx, seq, index, PartState::Confirmed, id.as_deref(), note.as_deref())?;
+            let written_now = row.as_ref().map(|row| row.write(tx)).transpose()?;
+            let id = written_now.as_ref().or(id.as_ref());
+            transition::settle_part(
+                tx,
+                seq,
+                index,
+                PartState::Confirmed,
+                id.map(String::as_str),
+                note.as_deref(),
+            )?;
             if let Some(recipients) = &recipients {
                 transition::part_reached(tx, seq, index, recipients)?;
             }

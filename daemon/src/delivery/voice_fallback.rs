@@ -12,6 +12,7 @@ use crate::{
     channels::{
         Adapter, Attempt, Delivered, Failure, PartKey, PlatformRequest, RateHints, Redelivery,
         envelope::{Envelope, Fallback, Substitute},
+        local,
         sender::Unreadable,
     },
     message::recipients::Recipients,
@@ -33,11 +34,13 @@ pub(super) struct Arrived {
     pub(super) note: Option<String>,
     /// Whom it reached, where it went to several people.
     pub(super) recipients: Option<Recipients>,
+    /// What is written with its end, and gives it its id.
+    pub(super) row: Option<local::Row>,
 }
 
 impl From<Delivered> for Arrived {
-    fn from(Delivered { id, note, recipients }: Delivered) -> Self {
-        Self { id: Some(id), note, recipients }
+    fn from(Delivered { id, note, recipients, row }: Delivered) -> Self {
+        Self { id: Some(id), note, recipients, row }
     }
 }
 
@@ -124,7 +127,7 @@ impl<'a> Planned<'a> {
             (Err(Failure::Permanent(why)), Some(Substitute::TextBefore)) if !open => {
                 tracing::warn!(why, "a recording was refused; the text before it says the same");
                 let note = Some(format!("{TEXT_STANDS}: {why}"));
-                return Ok(Arrived { id: None, note, recipients: None });
+                return Ok(Arrived { id: None, note, recipients: None, row: None });
             }
             (Err(Failure::Permanent(why)), Some(Substitute::Request(words))) if !open => (why, words),
             (Err(failure), _) => return Err(failure),

@@ -209,8 +209,11 @@ fn tell(tx: &Transaction<'_>, agent: &str, error: &str, hint: &str, now: i64) ->
         "ok": false, "id": MessageId::new(), "state": "failed", "code": "execution_failed", "error": error, "hint": hint,
         "to": NOTICES, "parts": [],
     });
-    tx.prepare_cached("INSERT INTO inbox (agent, message, notice, at) VALUES (?, ?, ?, ?)")?
-        .execute(params![agent, NOTICES, notice.to_string(), now])?;
+    tx.prepare_cached(
+        "INSERT INTO inbox (seq, agent, message, notice, at)
+         VALUES ((SELECT n + 1 FROM totals WHERE channel = '' AND state = 'last_notice'), ?, ?, ?, ?)",
+    )?
+    .execute(params![agent, NOTICES, notice.to_string(), now])?;
     tx.prepare_cached(
         "DELETE FROM inbox WHERE agent = ?1 AND message = ?2 AND seq NOT IN (
              SELECT seq FROM inbox WHERE agent = ?1 AND message = ?2 ORDER BY seq DESC LIMIT ?3)",

@@ -287,7 +287,7 @@ fn count(db: &Connection) -> Result<Counted, StoreError> {
         Ok(db.prepare_cached(queries::OLDEST)?.query_row([state], |row| row.get(0)).optional()?)
     };
     Ok(Counted {
-        came: by_channel("SELECT channel, state, n FROM totals ORDER BY channel, state")?,
+        came: by_channel("SELECT channel, state, n FROM totals WHERE channel <> '' ORDER BY channel, state")?,
         queue: by_channel(queries::DEPTHS)?,
         bytes: number("SELECT bytes FROM depth")?,
         oldest: [oldest(WAITING[0])?, oldest(WAITING[1])?],

@@ -101,7 +101,8 @@ pub fn entered(
     let (agent, name) = (message.agent.clone(), message.id.clone());
     let told = serde_json::to_string(&receipt(tx, message)?).expect("a receipt is plain data");
     tx.prepare_cached(
-        "INSERT INTO inbox (agent, message, notice, at, entry, entry_id) VALUES (?, ?, ?, ?, ?, ?)",
+        "INSERT INTO inbox (seq, agent, message, notice, at, entry, entry_id)
+         VALUES ((SELECT n + 1 FROM totals WHERE channel = '' AND state = 'last_notice'), ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![agent, name, told, now_ms(), what, id])?;
     let detail = json!({"notice": tx.last_insert_rowid(), "by": entry.by, "fields": entry.values.len()});

@@ -34,8 +34,11 @@ pub struct Notice {
 /// Tells a message's agent of its end.
 pub(super) fn tell(tx: &Transaction<'_>, message: &MessageRow, receipt: &Receipt) -> Result<(), StoreError> {
     let receipt = serde_json::to_string(receipt).expect("a receipt is plain data");
-    tx.prepare_cached("INSERT INTO inbox (agent, message, notice, at) VALUES (?, ?, ?, ?)")?
-        .execute(params![message.agent, message.id, receipt, now_ms()])?;
+    tx.prepare_cached(
+        "INSERT INTO inbox (seq, agent, message, notice, at)
+         VALUES ((SELECT n + 1 FROM totals WHERE channel = '' AND state = 'last_notice'), ?, ?, ?, ?)",
+    )?
+    .execute(params![message.agent, message.id, receipt, now_ms()])?;
     Ok(())
 }
 

@@ -13,21 +13,28 @@ macro_rules! columns {
 pub(super) const BY_ID: &str = concat!(columns!(), "WHERE id = ?");
 pub(super) const BY_SEQ: &str = concat!(columns!(), "WHERE seq = ?");
 pub(super) const BY_KEY: &str = concat!(columns!(), "WHERE agent = ? AND idempotency_key = ?");
-/// The condition of the index `messages_live`. SQLite uses that index only where it stands word for word.
-macro_rules! live {
-    () => {
-        "state IN ('accepted', 'held', 'ready', 'sending')"
-    };
-}
-
-pub(super) const LIVE: &str = concat!("SELECT seq FROM messages WHERE ", live!(), " ORDER BY seq");
-pub(super) const LIVE_IN_STATE: &str = concat!(columns!(), "WHERE ", live!(), " AND state = ? ORDER BY seq");
-/// The condition of the index `messages_lanes`, likewise.
+/// The condition of the index `messages_lanes`. SQLite uses an index with a condition only where that stands word for word.
 macro_rules! released {
     () => {
         "state IN ('ready', 'sending')"
     };
 }
+/// All that is under way, from the two indexes of it and nothing else: what waits to be released, and what stands in a lane.
+macro_rules! live {
+    () => {
+        concat!(
+            "(SELECT seq, state, channel FROM messages INDEXED BY messages_waiting \
+             WHERE state IN ('accepted', 'held') \
+             UNION ALL SELECT seq, state, channel FROM messages INDEXED BY messages_lanes WHERE ",
+            released!(),
+            ")"
+        )
+    };
+}
+
+pub(super) const LIVE: &str = concat!("SELECT seq FROM ", live!(), " ORDER BY seq");
+pub(super) const LIVE_IN_STATE: &str =
+    concat!(columns!(), "WHERE seq IN (SELECT seq FROM ", live!(), " WHERE state = ?) ORDER BY seq");
 
 /// From the index alone, in its order. With min(), SQLite takes the other columns from the row that has it
 /// (<https://www.sqlite.org/lang_select.html#bareagg>).
@@ -50,35 +57,33 @@ pub(super) const OTHERS: &str = concat!(
     released!(),
     " AND channel = ? AND account = ? AND state = 'ready' AND due_at > ? AND account_is <> ?"
 );
-pub(super) const QUEUED: &str = concat!(
-    "SELECT count(*) FROM messages WHERE ",
-    live!(),
-    " AND state IN ('accepted', 'ready', 'sending')"
-);
+pub(super) const QUEUED: &str =
+    concat!("SELECT count(*) FROM ", live!(), " WHERE state IN ('accepted', 'ready', 'sending')");
 /// Accounts whose platform takes nothing for a while; a conversation's own pause is none of its account's.
 pub(super) const PAUSED: &str =
     "SELECT count(*) FROM (SELECT DISTINCT channel, account FROM pauses WHERE address = '' AND until > ?)";
 pub(crate) const DEPTHS: &str = concat!(
-    "SELECT channel, state, count(*) FROM messages WHERE ",
+    "SELECT channel, state, count(*) FROM ",
     live!(),
     " GROUP BY state, channel ORDER BY channel, state"
 );
 /// By state: how many, and the oldest of them.
 pub(super) const LIVE_COUNTS: &str =
-    concat!("SELECT state, count(*), min(seq) FROM messages WHERE ", live!(), " GROUP BY state");
+    concat!("SELECT state, count(*), min(seq) FROM ", live!(), " GROUP BY state");
 /// What ended since a time, the latest first, and whether people were asked about it.
 pub(super) const ENDED_SINCE: &str = "SELECT ended_at, state, accepted_at, EXISTS (SELECT 1 FROM approvals WHERE message = seq) \
      FROM messages INDEXED BY messages_ended WHERE ended_at IS NOT NULL AND ended_at >= ?1 ORDER BY ended_at DESC LIMIT ?2";
 /// Rows are numbered in the order of acceptance, so the lowest number is the oldest.
 pub(crate) const OLDEST: &str = concat!(
-    "SELECT accepted_at FROM messages WHERE seq = (SELECT min(seq) FROM messages WHERE ",
+    "SELECT accepted_at FROM messages WHERE seq = (SELECT min(seq) FROM ",
     live!(),
-    " AND state = ?)"
+    " WHERE state = ?)"
 );
 pub(super) const SHIFT: &str = concat!(
-    "UPDATE messages SET accepted_at = accepted_at + ?1, deadline = deadline + ?1, due_at = due_at + ?1 WHERE ",
+    "UPDATE messages SET accepted_at = accepted_at + ?1, deadline = deadline + ?1, due_at = due_at + ?1 \
+     WHERE seq IN (SELECT seq FROM ",
     live!(),
-    " AND accepted_at >= ?2"
+    ") AND accepted_at >= ?2"
 );
 /// A retried message has no end any more, so the end alone says that it is over.
 pub(super) const ENDED: &str = "SELECT seq, id FROM messages WHERE ended_at IS NOT NULL AND ended_at < ?1 \
@@ -102,7 +107,7 @@ pub(super) const FOUND: &str = concat!(looked_at!(), "WHERE seq < ? ORDER BY seq
 pub(super) const FOUND_OF_AGENT: &str =
     concat!(looked_at!(), "WHERE seq < ?1 AND agent = ?2 ORDER BY seq DESC");
 pub(super) const FOUND_LIVE: &str =
-    concat!(looked_at!(), "INDEXED BY messages_live WHERE ", live!(), " AND seq < ? ORDER BY seq DESC");
+    concat!(looked_at!(), "WHERE seq IN (SELECT seq FROM ", live!(), ") AND seq < ? ORDER BY seq DESC");
 pub(super) const ALL: &str = concat!(columns!(), "WHERE ?2 IS NULL OR state = ?2 ORDER BY seq DESC LIMIT ?3");
 pub(super) const OF_AGENT: &str =
     concat!(columns!(), "WHERE agent = ?1 AND (?2 IS NULL OR state = ?2) ORDER BY seq DESC LIMIT ?3");

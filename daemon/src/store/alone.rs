@@ -13,6 +13,8 @@ use super::{LockError, StoreError, private_file};
 /// Closes a database that nobody else has open: a single file in WAL mode, on disk.
 pub(super) fn seal(database: Connection, path: &Path) -> Result<(), StoreError> {
     database.pragma_update(None, "journal_mode", "wal")?;
+    // Where a table was renamed before, SQLite takes the change for a transaction that goes on, until something is read.
+    super::schema::version(&database)?;
     let busy: bool = database.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get(0))?;
     debug_assert!(!busy, "nobody else has it open");
     database.close().map_err(|(_, error)| error)?;

@@ -771,6 +771,9 @@ CREATE TABLE passkeys (
 ) STRICT, WITHOUT ROWID;
 -- Who decides: any who may, companions or passkeys alone, or both. A program that does not know of it has companions decide on all.
 ALTER TABLE approvals ADD COLUMN decided_by TEXT NOT NULL DEFAULT 'any';
+", include_str!("schema/fewer_pages.sql"), "
+-- Which row of the inbox needs a file.
+CREATE INDEX local_digest ON local (digest) WHERE digest IS NOT NULL;
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].
@@ -783,7 +786,7 @@ const RELEASED: u32 = 27;
 
 /// The migrations that change what is stored, by their numbers, beginning with 1: no program from before one of them can use a
 /// database from after it.
-const BREAKING: &[u32] = &[27];
+const BREAKING: &[u32] = &[27, 35];
 
 /// How many migrations a database has seen.
 pub(super) fn version(db: &Connection) -> rusqlite::Result<u32> {

@@ -22,8 +22,8 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
 
 fn scene(case: Case) -> Scene {
     match case {
-        Case::Text | Case::File => Scene::Plays(Script::Hub, Ends::Sent("local:1")),
-        Case::Parts(_) | Case::Ready => Scene::Plays(Script::Hub, Ends::Sent("")),
+        // Its id comes with the end of its part.
+        Case::Text | Case::File | Case::Parts(_) | Case::Ready => Scene::Plays(Script::Hub, Ends::Sent("")),
         Case::Operation(_) | Case::Removed => Scene::Never(UNCLAIMED),
         _ => Scene::Never("it is a row in the hub's own database, and nobody is asked for it"),
     }

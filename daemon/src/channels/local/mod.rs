@@ -1,24 +1,24 @@
 //! `local`: the hub's own inbox.
 //!
 //! It needs no account anywhere, so it is the channel of a first run; what arrives is a row in the hub's database, read
-//! with `gatepost local read`. The part's key is unique there, so a second delivery changes nothing. A file that arrives
-//! stays among the hub's files, under its hash, as long as its row.
+//! with `gatepost local read`. The row is written with the end of its part, in one transaction: there is neither without the
+//! other, and nothing to be delivered twice. A file that arrives stays among the hub's files, under its hash, as long as its row.
 
 #[cfg(test)]
 pub(super) mod contract;
 pub(super) mod profile;
 
-use std::{sync::Arc, time::Duration};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use self::profile::CAPABILITIES;
 use super::{
-    Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
-    Redelivery, Refused, Sender, TargetError,
+    Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints,
+    Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
     kit::http::Decode,
@@ -38,7 +38,7 @@ struct Settings {
 }
 
 /// The request that a part becomes.
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Request {
     address: String,
     thread: Option<String>,
@@ -52,6 +52,40 @@ struct Local {
     account: String,
     limit: Option<usize>,
     store: Store,
+}
+
+/// What arrives, once it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    account: String,
+    key: String,
+    request: Request,
+}
+
+impl Row {
+    /// Writes it down. Returns its id.
+    ///
+    /// # Errors
+    /// The database.
+    pub fn write(&self, tx: &Transaction<'_>) -> Result<String, StoreError> {
+        let Self { account, key, request } = self;
+        let mut insert = tx.prepare_cached(
+            "INSERT INTO local (account, address, thread, reply_to, part_key, text, at, attachment, digest)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        )?;
+        let seq = insert.insert(params![
+            account,
+            request.address,
+            request.thread,
+            request.reply_to,
+            key,
+            request.text,
+            now_ms(),
+            request.attachment.as_ref().map(|file| json!(file).to_string()),
+            request.attachment.as_ref().map(|file| file.sha256.0),
+        ])?;
+        Ok(format!("local:{seq}"))
+    }
 }
 
 /// Something that arrived.
@@ -194,39 +228,33 @@ impl Sender for Local {
         key: &PartKey,
         _: &mut RateHints,
     ) -> Result<Delivered, Failure> {
-        let request = request.clone();
         if let Some(file) = &request.attachment {
             let kept = Kept::of(&self.store).open(&file.sha256).await;
             kept.map_err(|error| Failure::Permanent(error.to_string()))?;
         }
-        let (account, key) = (self.account.clone(), key.0.clone());
-        self.store
-            .write(move |tx| {
-                tx.execute(
-                    "INSERT INTO local (account, address, thread, reply_to, part_key, text, at, attachment, digest)
-                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (part_key) DO NOTHING",
-                    params![
-                        account,
-                        request.address,
-                        request.thread,
-                        request.reply_to,
-                        key,
-                        request.text,
-                        now_ms(),
-                        request.attachment.as_ref().map(|file| json!(file).to_string()),
-                        request.attachment.as_ref().map(|file| file.sha256.0),
-                    ],
-                )?;
-                let seq: i64 =
-                    tx.query_row("SELECT seq FROM local WHERE part_key = ?", [key], |row| row.get(0))?;
-                Ok::<_, StoreError>(Delivered::from(format!("local:{seq}")))
-            })
-            .await
-            .map_err(|error| Failure::Retry(error.to_string()))
+        let row = Row { account: self.account.clone(), key: key.0.clone(), request: request.clone() };
+        Ok(Delivered { row: Some(row), ..Delivered::default() })
     }
 
     fn redelivery(&self, _: &Request) -> Redelivery {
-        Redelivery::Keyed(Duration::MAX)
+        Redelivery::Ask
+    }
+
+    /// By its key: a program from before wrote the row, and then the end of its part. No index has the keys, for this is looked for after a
+    /// crash alone.
+    async fn find(
+        &self,
+        _: &Request,
+        attempt: &Attempt<'_>,
+        _: &mut RateHints,
+    ) -> Result<Option<String>, Failure> {
+        let key = attempt.key.0.clone();
+        let found = self.store.read(move |db| {
+            let sql = "SELECT seq FROM local WHERE part_key = ?";
+            Ok::<_, StoreError>(db.query_row(sql, [key], |row| row.get::<_, i64>(0)).optional()?)
+        });
+        let found = found.await.map_err(|error| Failure::Retry(error.to_string()))?;
+        Ok(found.map(|seq| format!("local:{seq}")))
     }
 }
 

@@ -178,7 +178,7 @@ impl Sender for Signal {
             None => time.to_string(),
         };
         let note = if params["voiceNote"] == true { self.voice_note_is_a_file(hints).await } else { None };
-        Ok(Delivered { id, note, recipients: performed.recipients })
+        Ok(Delivered { note, recipients: performed.recipients, ..Delivered::from(id) })
     }
 
     fn redelivery(&self, request: &Request) -> Redelivery {

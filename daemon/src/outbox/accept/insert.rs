@@ -115,10 +115,11 @@ fn store_row(
     now: i64,
 ) -> Result<i64, StoreError> {
     tx.prepare_cached(
-        "INSERT INTO messages (id, agent, state, action, channel, account, address, thread, reply_to, silent,
+        "INSERT INTO messages (seq, id, agent, state, action, channel, account, address, thread, reply_to, silent,
             origin, text, idempotency_key, fingerprint, accepted_at, deadline, due_at, best_effort, resend, released,
             attachments, deed, known_as, touched, written_as, unidentified, account_is, session)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+         VALUES ((SELECT n + 1 FROM totals WHERE channel = '' AND state = 'last_message'),
+            ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
     )?
     .execute(params![
         new.id.0,

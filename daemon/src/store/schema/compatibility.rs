@@ -111,6 +111,16 @@ impl Schema {
         if missing.is_empty() {
             return Ok(());
         }
+        // A table that is made anew is away for a moment, and what refers to it is not. This says nothing within a transaction.
+        let checked: bool = connection.pragma_query_value(None, "foreign_keys", |row| row.get(0))?;
+        connection.pragma_update(None, "foreign_keys", false)?;
+        let migrated = self.add(missing, connection);
+        connection.pragma_update(None, "foreign_keys", checked)?;
+        migrated
+    }
+
+    /// Runs what is missing, all of it or nothing.
+    fn add(self, missing: &[&str], connection: &mut Connection) -> Result<(), StoreError> {
         let transaction = connection.transaction()?;
         for migration in missing {
             transaction.execute_batch(migration)?;

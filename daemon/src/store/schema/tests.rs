@@ -70,3 +70,81 @@ fn a_pause_of_before_its_platform_was_kept_with_it_goes_on_holding() {
         assert_eq!(pauses.of_account("c", "home", who).map(|pause| pause.until), Some(until), "{who:?}");
     }
 }
+
+/// A row as its columns and what is in them, by name.
+fn rows(db: &Connection, table: &str) -> Vec<Vec<(String, String)>> {
+    let mut all = db.prepare(&format!("SELECT * FROM {table} ORDER BY seq")).unwrap();
+    let names: Vec<String> = all.column_names().into_iter().map(str::to_owned).collect();
+    let all = all.query_map([], |row| {
+        let mut row: Vec<_> = names
+            .iter()
+            .map(|name| Ok((name.clone(), format!("{:?}", row.get_ref(&**name)?))))
+            .collect::<rusqlite::Result<_>>()?;
+        row.sort();
+        Ok(row)
+    });
+    all.unwrap().collect::<Result<_, _>>().unwrap()
+}
+
+#[test]
+fn tables_that_were_made_anew_have_every_column_of_every_row_and_no_number_comes_twice() {
+    let mut db = Connection::open_in_memory().unwrap();
+    db.pragma_update(None, "foreign_keys", true).unwrap();
+    let before = MIGRATIONS.iter().position(|sql| sql.contains("messages_new")).expect("the migration");
+    MIGRATIONS[..before].iter().for_each(|migration| db.execute_batch(migration).unwrap());
+    db.pragma_update(None, "user_version", u32::try_from(before).unwrap()).unwrap();
+    // Each column has something of its own, as its type wants it.
+    for (table, numbers) in [("messages", 1..=4), ("inbox", 1..=3), ("local", 1..=2)] {
+        let columns = "SELECT name, type FROM pragma_table_info(?) WHERE name <> 'seq'";
+        let columns: Vec<(String, String)> = db
+            .prepare(columns)
+            .and_then(|mut all| all.query_map([table], |row| Ok((row.get(0)?, row.get(1)?)))?.collect())
+            .unwrap();
+        for number in numbers {
+            let value = |(name, kind): &(String, String)| match (name.as_str(), kind.as_str()) {
+                ("state", _) => "'ready'".to_owned(),
+                ("deed", _) => "NULL".to_owned(),
+                (_, "INTEGER") => format!("{number}{}", name.len()),
+                (_, "BLOB") => format!("CAST('{name} {number}' AS BLOB)"),
+                _ => format!("'{name} {number}'"),
+            };
+            let names: Vec<&str> = columns.iter().map(|(name, _)| name.as_str()).collect();
+            let values: Vec<String> = columns.iter().map(value).collect();
+            let insert = format!("INSERT INTO {table} ({}) VALUES ({})", names.join(", "), values.join(", "));
+            db.execute(&insert, []).unwrap();
+        }
+    }
+    db.execute_batch(
+        "UPDATE messages SET state = 'sent' WHERE seq IN (1, 4);
+        INSERT INTO parts (message, idx, key, state, shown, wire) VALUES (2, 0, 'k', 'planned', 'x', '{}');
+        DELETE FROM messages WHERE seq = 4; DELETE FROM inbox WHERE seq = 3;",
+    )
+    .unwrap();
+    let counted = |db: &Connection| -> (u32, u32, u32) {
+        let sql = "SELECT messages, bytes, (SELECT sum(n) FROM totals WHERE channel <> '') FROM depth";
+        db.query_row(sql, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap()
+    };
+    let (kept, was) = (["messages", "inbox", "local"].map(|table| rows(&db, table)), counted(&db));
+
+    Schema::OWN.migrate(&mut db).unwrap();
+    assert_eq!(["messages", "inbox", "local"].map(|table| rows(&db, table)), kept);
+    assert_eq!(counted(&db), was);
+    let count = |db: &Connection, sql: &str| db.query_row(sql, [], |row| row.get::<_, u32>(0)).unwrap();
+    assert_eq!(count(&db, "SELECT count(*) FROM pragma_foreign_key_check"), 0);
+    assert_eq!(count(&db, "PRAGMA foreign_keys"), 1, "they are looked at again");
+    assert!(db.execute("DELETE FROM messages WHERE seq = 2", []).is_err(), "its part refers to it");
+    let last = "SELECT n FROM totals WHERE channel = '' AND state = ?";
+    let last = |db: &Connection, what| db.query_row(last, [what], |row| row.get::<_, u32>(0)).unwrap();
+    assert_eq!((last(&db, "last_message"), last(&db, "last_notice")), (4, 3));
+
+    // What is counted from now on: one more under way, another text, an end, and back.
+    db.execute_batch("DELETE FROM parts; UPDATE messages SET text = 'longer' WHERE seq = 2;").unwrap();
+    let text = u32::try_from("longer".len()).unwrap();
+    let [one, two] =
+        [2, 3].map(|seq| count(&db, &format!("SELECT octet_length(text) FROM messages WHERE seq = {seq}")));
+    assert_eq!((one, counted(&db)), (text, (2, one + two, was.2)));
+    db.execute("UPDATE messages SET state = 'failed' WHERE seq = 2", []).unwrap();
+    assert_eq!(counted(&db), (1, two, was.2 + 1));
+    db.execute("UPDATE messages SET state = 'ready' WHERE seq = 2", []).unwrap();
+    assert_eq!(counted(&db), (2, one + two, was.2 + 1));
+}
