@@ -40,6 +40,7 @@ pub use configuration::{COURIER, INBOX, SOFTWARE, agents, agents_on, asks, engin
 pub use inside::{Guest, TestHub};
 pub use program::{
     Ended, gatepost, gatepost_at_a_terminal, gatepost_to_a_full_disk, gatepost_without_a_reader, program,
+    slow_card,
 };
 pub use releasing::ReleasingHub;
 pub use spawned::SpawnedHub;

@@ -25,7 +25,11 @@ static PROGRAM: LazyLock<Result<PathBuf, String>> =
 /// The program that writes boards, which it starts.
 static FLASHER: LazyLock<Result<PathBuf, String>> =
     LazyLock::new(|| build("gatepost-flash").map_err(|error| format!("{error:#}")));
+/// What makes a card slow.
+static SLOW_CARD: LazyLock<Result<PathBuf, String>> =
+    LazyLock::new(|| build("gatepost-slow-card").map_err(|error| format!("{error:#}")));
 
+/// Builds a package: its program, or its library where it has none.
 fn build(name: &str) -> Result<PathBuf> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -47,8 +51,13 @@ fn build(name: &str) -> Result<PathBuf> {
     String::from_utf8(built.stdout)?
         .lines()
         .filter_map(|line| serde_json::from_str::<Value>(line).ok())
-        .find(|message| message["target"]["name"] == name && message["executable"].is_string())
-        .and_then(|message| message["executable"].as_str().map(PathBuf::from))
+        // A library's name has no dashes.
+        .filter(|message| message["target"]["name"].as_str().is_some_and(|it| it.replace('_', "-") == name))
+        .find_map(|message| {
+            let shared = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
+            let shared = shared.into_iter().find(|file| file.ends_with(".so"));
+            message["executable"].as_str().or(shared).map(PathBuf::from)
+        })
         .with_context(|| format!("cargo built no {name}"))
 }
 
@@ -60,6 +69,14 @@ pub fn flasher() -> Result<&'static Path> {
     let (flasher, program) = (FLASHER.as_deref().map_err(|error| anyhow!("{error}"))?, program()?);
     ensure!(flasher.parent() == program.parent(), "{} is elsewhere", flasher.display());
     Ok(flasher)
+}
+
+/// A library that makes what a program syncs slow, for who is started with it: see `tests/slow-card`.
+///
+/// # Errors
+/// It cannot be built.
+pub fn slow_card() -> Result<&'static Path> {
+    SLOW_CARD.as_deref().map_err(|error| anyhow!("{error}"))
 }
 
 /// The program that the tests run, built as this workspace has it.

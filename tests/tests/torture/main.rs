@@ -6,7 +6,8 @@
 //! - [`storm`]: a platform that answers as badly as it can;
 //! - [`turns`]: killed while people write and agents answer, who are [`programs`] as bad as they come;
 //! - [`receiving`]: the same with servers that are no mocks, and platforms that tell anything but the truth;
-//! - [`flood`]: a long queue, and one that does not end.
+//! - [`flood`]: a long queue, and one that does not end;
+//! - [`slow_card`]: a disk that takes its time.
 //!
 //! How long each of it runs, and with which dice, is said by the environment; CONTRIBUTING.md has the list. Each test
 //! makes sure that what it does to the hub has happened.
@@ -16,6 +17,7 @@ mod kills;
 mod programs;
 mod receiving;
 mod retention;
+mod slow_card;
 mod starts;
 mod storm;
 mod turns;

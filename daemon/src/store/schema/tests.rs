@@ -74,7 +74,7 @@ fn a_pause_of_before_its_platform_was_kept_with_it_goes_on_holding() {
 /// A row as its columns and what is in them, by name.
 fn rows(db: &Connection, table: &str) -> Vec<Vec<(String, String)>> {
     let mut all = db.prepare(&format!("SELECT * FROM {table} ORDER BY seq")).unwrap();
-    let names: Vec<String> = all.column_names().into_iter().map(str::to_owned).collect();
+    let names: Vec<String> = all.column_names().map(str::to_owned).collect();
     let all = all.query_map([], |row| {
         let mut row: Vec<_> = names
             .iter()
