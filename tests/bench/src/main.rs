@@ -32,8 +32,8 @@ beside it.
   plain                the plain split only
   reply                the text of a turn only
   start                the start only
-  queue [PART]         the queue only, or its part accept, broadcast, deliver, turns, memory or receivers (which
-                       needs what tests/run --setup-only installs)
+  queue [PART]         the queue only, or its part accept, card (a slow one), broadcast, deliver, turns, memory or
+                       receivers (which needs what tests/run --setup-only installs)
   update               the update of a companion only (which needs the same)
   wear [PART]          only where it is named, what a message writes to the disk: bytes, commits and pages by table and index, beside budgets; or its part
                        ways, idle, backup or history. --messages N for the long past (100,000), --idle SECONDS (300)

@@ -55,6 +55,7 @@ pub(crate) struct Fixture {
     token: String,
     listen: SocketAddr,
     broker: SocketAddr,
+    environment: Vec<(&'static str, String)>,
     hub: Option<Process>,
 }
 
@@ -95,14 +96,24 @@ impl Fixture {
             data = folder.path().join("data"),
         );
         fs::write(folder.path().join("gatepost.toml"), text)?;
-        Ok(Self { folder, token, listen, broker, hub: None })
+        Ok(Self { folder, token, listen, broker, environment: vec![], hub: None })
+    }
+
+    /// From its next start on the hub has this in its environment, and nothing else.
+    pub(crate) fn has_in_its_environment(&mut self, environment: Vec<(&'static str, String)>) {
+        self.environment = environment;
     }
 
     /// Starts the hub; it is ready when this returns.
     pub(crate) fn run(&mut self) -> Outcome<()> {
         let program = program()?;
         let mut command = Command::new(program);
-        command.env_clear().arg("run").arg("--config").arg(self.config());
+        command
+            .env_clear()
+            .envs(self.environment.iter().cloned())
+            .arg("run")
+            .arg("--config")
+            .arg(self.config());
         let mut hub = Process::start(command.stdout(Stdio::null()).stderr(Stdio::null()))?;
         let began = Instant::now();
         while !is_ready(self.listen) {

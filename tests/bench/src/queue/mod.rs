@@ -17,6 +17,7 @@
 mod accept;
 mod bare;
 mod broadcast;
+mod card;
 mod deliver;
 mod endpoint;
 pub(crate) mod fixture;
@@ -63,11 +64,16 @@ const LONG_QUEUE_MEMORY: u64 = 4_000_000;
 const ROW_MEMORY: u64 = 100;
 const ROUNDS: usize = 3;
 
-/// Prints the figures of the queue: all, or those of `accept`, `broadcast`, `deliver`, `turns`, `memory` or `receivers`.
+/// Of what a slow card takes for a sync: the 99th percentile of an answer, where the sync is what takes long, and the card does not stall.
+const TIMES_SYNC: f64 = 3.0;
+const SLOW: Duration = Duration::from_millis(30);
+
+/// Prints the figures of the queue: all, or those of `accept`, `card`, `broadcast`, `deliver`, `turns`, `memory` or `receivers`.
 pub(crate) fn measure(only: Option<&str>) -> Outcome<()> {
     println!("\nqueue: medians of {ROUNDS} rounds; both sides of each ratio in turns");
-    let parts: [(&str, Part); 6] = [
+    let parts: [(&str, Part); 7] = [
         ("accept", accepts),
+        ("card", slow_cards),
         ("broadcast", broadcasts),
         ("deliver", delivers),
         ("turns", wakes),
@@ -76,7 +82,7 @@ pub(crate) fn measure(only: Option<&str>) -> Outcome<()> {
     ];
     if let Some(only) = only.filter(|only| !parts.iter().any(|(name, _)| name == only)) {
         return Err(format!(
-            "queue has no part {only:?}: accept, broadcast, deliver, turns, memory, receivers"
+            "queue has no part {only:?}: accept, card, broadcast, deliver, turns, memory, receivers"
         )
         .into());
     }
@@ -173,6 +179,33 @@ fn accepts() -> Outcome<()> {
         serial.ratio,
         verdict(serial.ratio <= TIMES_SERIAL)
     );
+    Ok(())
+}
+
+/// A card that is slow, and one that also stalls now and then.
+fn slow_cards() -> Outcome<()> {
+    for (sync, stall) in [(1, None), (10, None), (30, None), (30, Some((Duration::from_secs(2), 100)))] {
+        let sync = Duration::from_millis(sync);
+        let times = card::measure(card::Card { sync, stall })?;
+        let syncs = times.p99.as_secs_f64() / sync.as_secs_f64();
+        let budget = match (stall, sync == SLOW) {
+            (None, true) => format!(", budget {TIMES_SYNC}  {}", verdict(syncs <= TIMES_SYNC)),
+            _ => String::new(),
+        };
+        let stalls = stall.map_or(String::new(), |(stall, every)| {
+            format!(", and {} s for each {every}th", stall.as_secs())
+        });
+        println!(
+            "accept over HTTP, {} clients, a card that takes {:.0} ms for a sync{stalls}: {:.0}/s, p50 {:.1} ms, p99 {:.1} ms, longest \
+             {:.0} ms; p99 of {syncs:.1} syncs{budget}",
+            accept::CALLERS,
+            ms(sync),
+            times.per_second,
+            ms(times.p50),
+            ms(times.p99),
+            ms(times.longest),
+        );
+    }
     Ok(())
 }
 
