@@ -298,6 +298,17 @@ async fn a_refused_recording_of_the_text_itself_does_not_send_that_text_twice() 
     fixture.audit_is_whole().await
 }
 
+/// Sends what is spoken, and again where the machine was too busy to speak it in time: of that, nothing was taken.
+fn speak(agent: &Client, call: &Value) -> Result<Value> {
+    for _ in 0..3 {
+        match agent.send_and_wait(call) {
+            Err(error) if error.to_string().contains("it was not spoken within") => {}
+            sent => return sent,
+        }
+    }
+    agent.send_and_wait(call)
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn words_for_which_one_message_is_too_small_are_spoken_one_after_the_other_and_none_is_lost()
 -> Result<()> {
@@ -314,7 +325,7 @@ async fn words_for_which_one_message_is_too_small_are_spoken_one_after_the_other
     let said = json!({"code": 50_173, "message": "Cannot send voice message in this channel"});
     let refused = json!({"match": "200/messages", "files": true, "status": 400, "body": said});
     mock.plan(json!([refused, refused, refused]))?;
-    let sent = agent.send_and_wait(&json!({"to": "discord:200", "voice": {"text": spoken}}))?;
+    let sent = speak(&agent, &json!({"to": "discord:200", "voice": {"text": spoken}}))?;
     ensure!(sent["state"] == "sent" && sent["sent"] == "3 of 3", "{sent}");
     for part in sent["parts"].as_array().context("parts")? {
         ensure!(text(part, "reason").contains("was sent as text"), "{sent}");
@@ -325,7 +336,7 @@ async fn words_for_which_one_message_is_too_small_are_spoken_one_after_the_other
     ensure!(written.join(" ").replace('\\', "") == spoken, "{written:#?}");
 
     let other = spoken.replace("house", "home");
-    let heard = agent.send_and_wait(&json!({"to": "discord:200", "voice": {"text": other}}))?;
+    let heard = speak(&agent, &json!({"to": "discord:200", "voice": {"text": other}}))?;
     ensure!(heard["sent"] == "3 of 3" && heard.get("error").is_none(), "{heard}");
     ensure!(mock.done("channels/200/messages")?.len() == 6);
     fixture.stop().await;
