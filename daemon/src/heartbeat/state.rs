@@ -4,7 +4,7 @@ use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
 use super::MAX_FAILURES;
-use crate::{message::MessageId, store::StoreError};
+use crate::{message::MessageId, outbox::notices, store::StoreError};
 
 /// How long the same text is not said again to the same target, in milliseconds.
 pub const SAID_MS: i64 = 24 * 3_600_000;
@@ -209,11 +209,7 @@ fn tell(tx: &Transaction<'_>, agent: &str, error: &str, hint: &str, now: i64) ->
         "ok": false, "id": MessageId::new(), "state": "failed", "code": "execution_failed", "error": error, "hint": hint,
         "to": NOTICES, "parts": [],
     });
-    tx.prepare_cached(
-        "INSERT INTO inbox (seq, agent, message, notice, at)
-         VALUES ((SELECT n + 1 FROM totals WHERE channel = '' AND state = 'last_notice'), ?, ?, ?, ?)",
-    )?
-    .execute(params![agent, NOTICES, notice.to_string(), now])?;
+    notices::insert(tx, agent, NOTICES, &notice.to_string(), now, None)?;
     tx.prepare_cached(
         "DELETE FROM inbox WHERE agent = ?1 AND message = ?2 AND seq NOT IN (
              SELECT seq FROM inbox WHERE agent = ?1 AND message = ?2 ORDER BY seq DESC LIMIT ?3)",

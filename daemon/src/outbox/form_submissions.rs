@@ -6,7 +6,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 use serde_json::json;
 
-use super::{receipt, reconcile::message_of, row::MessageRow, transition::TransitionError};
+use super::{notices, receipt, reconcile::message_of, row::MessageRow, transition::TransitionError};
 use crate::{
     audit,
     message::form::{Entry, Taken},
@@ -100,12 +100,8 @@ pub fn entered(
     }
     let (agent, name) = (message.agent.clone(), message.id.clone());
     let told = serde_json::to_string(&receipt(tx, message)?).expect("a receipt is plain data");
-    tx.prepare_cached(
-        "INSERT INTO inbox (seq, agent, message, notice, at, entry, entry_id)
-         VALUES ((SELECT n + 1 FROM totals WHERE channel = '' AND state = 'last_notice'), ?, ?, ?, ?, ?, ?)",
-    )?
-    .execute(params![agent, name, told, now_ms(), what, id])?;
-    let detail = json!({"notice": tx.last_insert_rowid(), "by": entry.by, "fields": entry.values.len()});
+    let notice = notices::insert(tx, &agent, &name, &told, now_ms(), Some((&what, id)))?;
+    let detail = json!({"notice": notice, "by": entry.by, "fields": entry.values.len()});
     let actor = format!("platform:{channel}:{account}");
     audit::append(
         tx,

@@ -34,12 +34,25 @@ pub struct Notice {
 /// Tells a message's agent of its end.
 pub(super) fn tell(tx: &Transaction<'_>, message: &MessageRow, receipt: &Receipt) -> Result<(), StoreError> {
     let receipt = serde_json::to_string(receipt).expect("a receipt is plain data");
-    tx.prepare_cached(
-        "INSERT INTO inbox (seq, agent, message, notice, at)
-         VALUES ((SELECT n + 1 FROM totals WHERE channel = '' AND state = 'last_notice'), ?, ?, ?, ?)",
-    )?
-    .execute(params![message.agent, message.id, receipt, now_ms()])?;
-    Ok(())
+    insert(tx, &message.agent, &message.id, &receipt, now_ms(), None).map(drop)
+}
+
+/// Writes a notice to an agent, under a number that none has had before; returns that. `entry`: what somebody entered into a form, and the
+/// platform's own id of that.
+pub(crate) fn insert(
+    tx: &Transaction<'_>,
+    agent: &str,
+    message: &str,
+    notice: &str,
+    at: i64,
+    entry: Option<(&str, &str)>,
+) -> Result<i64, StoreError> {
+    let (entry, id) = entry.unzip();
+    let mut insert = tx.prepare_cached(
+        "INSERT INTO inbox (seq, agent, message, notice, at, entry, entry_id)
+         VALUES ((SELECT n + 1 FROM totals WHERE channel = '' AND state = 'last_notice'), ?, ?, ?, ?, ?, ?)",
+    )?;
+    Ok(insert.insert(params![agent, message, notice, at, entry, id])?)
 }
 
 /// Whether a message stood before a person, so that the answer to its call was probably "held".

@@ -2,7 +2,8 @@
 //!
 //! What is written goes into the system's memory as fast as ever; what is synced takes as long as the environment says, as on a card that
 //! writes its blocks anew. `SLOW_CARD_SYNC_MS` is added to every sync. `SLOW_CARD_STALL_MS` is added to each `SLOW_CARD_STALL_EVERY`th one,
-//! for a card that tidies up now and then. The file that `SLOW_CARD_COUNT` names becomes a byte longer by each. One thing at a time, as a card does: whoever syncs meanwhile waits for its turn.
+//! for a card that tidies up now and then. One thing at a time, as a card does: whoever syncs meanwhile waits for its turn. The file that
+//! `SLOW_CARD_COUNT` names becomes a byte longer by each sync.
 
 use std::{
     env,

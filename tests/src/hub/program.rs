@@ -54,8 +54,8 @@ fn build(name: &str) -> Result<PathBuf> {
         // A library's name has no dashes.
         .filter(|message| message["target"]["name"].as_str().is_some_and(|it| it.replace('_', "-") == name))
         .find_map(|message| {
-            let shared = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
-            let shared = shared.into_iter().find(|file| file.ends_with(".so"));
+            let mut files = message["filenames"].as_array()?.iter().filter_map(Value::as_str);
+            let shared = files.find(|file| file.ends_with(".so"));
             message["executable"].as_str().or(shared).map(PathBuf::from)
         })
         .with_context(|| format!("cargo built no {name}"))

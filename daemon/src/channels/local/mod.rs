@@ -84,8 +84,13 @@ impl Row {
             request.attachment.as_ref().map(|file| json!(file).to_string()),
             request.attachment.as_ref().map(|file| file.sha256.0),
         ])?;
-        Ok(format!("local:{seq}"))
+        Ok(id_of(seq))
     }
+}
+
+/// The id of what arrived in a row.
+fn id_of(seq: i64) -> String {
+    format!("local:{seq}")
 }
 
 /// Something that arrived.
@@ -251,10 +256,10 @@ impl Sender for Local {
         let key = attempt.key.0.clone();
         let found = self.store.read(move |db| {
             let sql = "SELECT seq FROM local WHERE part_key = ?";
-            Ok::<_, StoreError>(db.query_row(sql, [key], |row| row.get::<_, i64>(0)).optional()?)
+            Ok::<_, StoreError>(db.query_row(sql, [key], |row| row.get(0)).optional()?)
         });
         let found = found.await.map_err(|error| Failure::Retry(error.to_string()))?;
-        Ok(found.map(|seq| format!("local:{seq}")))
+        Ok(found.map(id_of))
     }
 }
 

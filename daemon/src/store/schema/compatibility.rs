@@ -114,13 +114,13 @@ impl Schema {
         // A table that is made anew is away for a moment, and what refers to it is not. This says nothing within a transaction.
         let checked: bool = connection.pragma_query_value(None, "foreign_keys", |row| row.get(0))?;
         connection.pragma_update(None, "foreign_keys", false)?;
-        let migrated = self.add(missing, connection);
+        let migrated = self.run(missing, connection);
         connection.pragma_update(None, "foreign_keys", checked)?;
         migrated
     }
 
     /// Runs what is missing, all of it or nothing.
-    fn add(self, missing: &[&str], connection: &mut Connection) -> Result<(), StoreError> {
+    fn run(self, missing: &[&str], connection: &mut Connection) -> Result<(), StoreError> {
         let transaction = connection.transaction()?;
         for migration in missing {
             transaction.execute_batch(migration)?;

@@ -139,9 +139,9 @@ pub(super) fn over_http(rounds: usize) -> Outcome<(Rates, Rates)> {
         fixture.run()?;
         let flood =
             |address, dry| block_on(load::flood(address, fixture.token(), CALLERS, MANY, CALLERS, dry));
-        let theirs = flood(endpoint, false)??;
-        let asking = flood(fixture.address(), true)??;
-        let ours = flood(fixture.address(), false)??;
+        let (_, theirs) = flood(endpoint, false)??;
+        let (_, asking) = flood(fixture.address(), true)??;
+        let (_, ours) = flood(fixture.address(), false)??;
         rates.push(Rates::of(MANY, ours, theirs, 0.0));
         asked.push(Rates::of(MANY, ours, asking, 0.0));
         fixture.kill();

@@ -1,28 +1,19 @@
 //! Accepting on a slow card: what every sync takes is added by a library that the hub is started with (`tests/slow-card`), so the disk of
 //! this machine is in the figures too.
 
-use std::{
-    path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::{Duration, Instant},
-};
-
-use tokio::task::JoinSet;
+use std::{path::PathBuf, time::Duration};
 
 use super::{
     Outcome,
     accept::CALLERS,
     fixture::{Fixture, block_on},
-    load::{self, Client},
+    load,
     mock::Mock,
     percentile,
 };
 
-/// Messages of each caller.
-const EACH: usize = 30;
+/// Some 30 of each caller.
+const MESSAGES: usize = 30 * CALLERS;
 
 /// What a card takes.
 #[derive(Debug, Clone, Copy)]
@@ -66,34 +57,10 @@ pub(super) fn measure(card: Card) -> Outcome<Times> {
     let mut fixture = Fixture::build(Some(silent.address()))?;
     fixture.has_in_its_environment(card.environment()?);
     fixture.run()?;
-    let began = Instant::now();
-    let mut times = block_on(callers(&fixture))??;
-    let per_second = times.len() as f64 / began.elapsed().as_secs_f64();
+    let flood = load::flood(fixture.address(), fixture.token(), CALLERS, MESSAGES, CALLERS, false);
+    let (mut times, took) = block_on(flood)??;
+    let per_second = times.len() as f64 / took.as_secs_f64();
     fixture.kill();
     let longest = times.iter().max().copied().unwrap_or_default();
     Ok(Times { p50: percentile(&mut times, 50), p99: percentile(&mut times, 99), longest, per_second })
-}
-
-async fn callers(fixture: &Fixture) -> Outcome<Vec<Duration>> {
-    let next = Arc::new(AtomicUsize::new(0));
-    let mut callers = JoinSet::<Result<Vec<Duration>, String>>::new();
-    for lane in 0..CALLERS {
-        let (next, mut client) =
-            (Arc::clone(&next), Client::connect(fixture.address(), fixture.token()).await?);
-        callers.spawn(async move {
-            let mut times = Vec::with_capacity(EACH);
-            for _ in 0..EACH {
-                let call = load::message(next.fetch_add(1, Ordering::Relaxed), lane);
-                let began = Instant::now();
-                client.call(&call).await.map_err(|error| error.to_string())?;
-                times.push(began.elapsed());
-            }
-            Ok(times)
-        });
-    }
-    let mut all = vec![];
-    while let Some(times) = callers.join_next().await {
-        all.extend(times??);
-    }
-    Ok(all)
 }

@@ -89,7 +89,7 @@ fn dry(call: &str) -> String {
     format!("{{\"dryRun\":true,{}", call.trim_start_matches('{'))
 }
 
-/// So many clients hand in so many messages over so many lanes, each as fast as it is answered; how long it took.
+/// So many clients hand in so many messages over so many lanes, each as fast as it is answered; how long each call took, and all of it.
 pub(super) async fn flood(
     address: SocketAddr,
     token: &str,
@@ -97,30 +97,34 @@ pub(super) async fn flood(
     messages: usize,
     lanes: usize,
     only_asking: bool,
-) -> Outcome<Duration> {
+) -> Outcome<(Vec<Duration>, Duration)> {
     let next = Arc::new(AtomicUsize::new(0));
     let mut open = vec![];
     for _ in 0..clients {
         open.push(Client::connect(address, token).await?);
     }
     let began = Instant::now();
-    let mut flood = JoinSet::<Result<(), String>>::new();
+    let mut flood = JoinSet::<Result<Vec<Duration>, String>>::new();
     for mut client in open {
         let next = Arc::clone(&next);
         flood.spawn(async move {
+            let mut times = vec![];
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
                 if number >= messages {
-                    return Ok(());
+                    return Ok(times);
                 }
                 let call = message(number, number % lanes);
                 let call = if only_asking { dry(&call) } else { call };
+                let called = Instant::now();
                 client.call(&call).await.map_err(|error| error.to_string())?;
+                times.push(called.elapsed());
             }
         });
     }
-    while let Some(client) = flood.join_next().await {
-        client??;
+    let mut all = Vec::with_capacity(messages);
+    while let Some(times) = flood.join_next().await {
+        all.extend(times??);
     }
-    Ok(began.elapsed())
+    Ok((all, began.elapsed()))
 }
