@@ -99,7 +99,7 @@ pub const QUEUE: &[Key] = &[
         "The time between two copies of the database. They are made in data_dir/backups while the hub runs, the first at its \
          first start.",
     ),
-    key("backups", "7", "Copies to keep. 0 makes none."),
+    key("backups", "7", "Copies to keep, and beside them the one that the next is made of. 0 makes none."),
     key("retention", "\"720h\"", "How long an ended message is kept, with its text and its reason."),
     key(
         "audit_retention",

@@ -1,19 +1,22 @@
 //! Copies of the database: made while the hub runs, and before a newer program changes its tables.
 //!
-//! A copy is one moment of the database, read by a connection of its own a megabyte at a time, so the writer never waits
+//! A copy is one moment of the database, read a megabyte at a time beside the hub, so the writer never waits
 //! for it. It is checked before it counts, and only then may the oldest go: a database that rots would otherwise replace
-//! all of its good copies by bad ones. Neither the hub's key nor its tokens' texts are in it. Each says of itself that it
+//! all of its good copies by bad ones. That one is not removed: the next copy is made of it, and only what differs is written ([`patch`]).
+//! Neither the hub's key nor its tokens' texts are in it. Each says of itself that it
 //! is a copy, so that nothing of it is sent by itself wherever it is put back ([`super::epoch`]).
 //!
 //! The copy from before a migration is the way back to the program before: there is one, the newest, and it stays until the
 //! next migration. [`super::restore`] puts a copy back. A copy that leaves the machine is a [`DatabaseCopy`].
 
 mod apart;
+mod patch;
 
 use std::{
     fs, io,
     os::unix::fs::DirBuilderExt as _,
     path::{Path, PathBuf},
+    sync::Arc,
     thread,
     time::{Duration, Instant, SystemTime},
 };
@@ -25,7 +28,7 @@ use rusqlite::{
 
 pub use apart::DatabaseCopy;
 
-use super::{LockError, Store, StoreError, epoch, private_file, space};
+use super::{LockError, Store, StoreError, alone, epoch, private_file, space};
 
 /// Bytes that are copied at once, and how long the disk is left to others between: at most some 100 MB/s.
 const STEP_BYTES: i64 = 1024 * 1024;
@@ -34,6 +37,9 @@ const STEP_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST: Duration = Duration::from_mins(30);
 /// Room that a copy must leave on the disk, beside the reserve.
 const MIN_LEFT_BYTES: u64 = 16 * 1024 * 1024;
+
+/// What is being copied to, and until then the copy that was let go last.
+const BESIDE: &str = "gatepost.new";
 
 /// How the name of a copy begins; its time follows.
 const NAME: &str = "gatepost-";
@@ -164,10 +170,6 @@ impl Store {
 
     fn copy(&self, keep: usize) -> Result<PathBuf, BackupError> {
         let (directory, start) = (self.directory(), Instant::now());
-        let source =
-            Connection::open_with_flags(directory.join("gatepost.db"), OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        // One moment, however long it takes: without this every write in between would start the copy over.
-        source.execute_batch("BEGIN; SELECT * FROM hub")?;
         let pause = || {
             if start.elapsed() > LONGEST || self.is_closed() {
                 return Err(BackupError::GivenUp(start.elapsed()));
@@ -175,14 +177,66 @@ impl Store {
             thread::sleep(STEP_PAUSE);
             Ok(())
         };
-        let path = keep_copy(&source, directory, "", pause)?;
+        let (database, old) = (directory.join("gatepost.db"), folder(directory).join(BESIDE));
+        let still = match old.exists() {
+            true => patch::hold_still(&database, pause)?,
+            false => None,
+        };
+        let path = match &still {
+            Some(source) => keep_copy(source, directory, "", true, |beside| {
+                clear_beside(beside)?;
+                let bytes = patch::patch(&*self.file(&database)?, beside, pause)?;
+                tracing::debug!(bytes, "the backup differs in so many from the one that it was made of");
+                say_copy(Connection::open(beside)?)
+            })?,
+            None => {
+                let source = Connection::open_with_flags(&database, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+                // One moment, however long it takes: without this every write in between would start the copy over.
+                source.execute_batch("BEGIN; SELECT * FROM hub")?;
+                keep_copy(&source, directory, "", false, |beside| copy_to(&source, beside, pause))?
+            }
+        };
+        drop(still);
         let mut all = list(directory);
         all.retain(|copy| copy.schema.is_none());
-        for old in &all[..all.len().saturating_sub(keep.max(1))] {
-            drop_copy(old)?;
+        let gone = &all[..all.len().saturating_sub(keep.max(1))];
+        for (left, copy) in (1..=gone.len()).rev().zip(gone) {
+            match left {
+                1 if has_room_for_another(directory, copy) => {
+                    let kept = fs::rename(&copy.path, &old);
+                    kept.map_err(|error| BackupError::File(copy.path.clone(), error))?;
+                }
+                _ => drop_copy(copy)?,
+            }
         }
         Ok(path)
     }
+
+    /// The database's file. It stays open as long as the store: with any descriptor of a file the locks go that SQLite has on it.
+    fn file(&self, database: &Path) -> Result<Arc<fs::File>, BackupError> {
+        let mut file = self.0.file.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if let Some(file) = &*file {
+            return Ok(Arc::clone(file));
+        }
+        let opened = fs::File::open(database).map_err(|error| BackupError::File(database.into(), error))?;
+        Ok(Arc::clone(file.insert(Arc::new(opened))))
+    }
+}
+
+/// Whether the disk has as much again as this copy takes: else the next one begins from nothing.
+fn has_room_for_another(directory: &Path, copy: &Copy) -> bool {
+    let size = fs::metadata(&copy.path).map_or(u64::MAX, |file| file.len());
+    space::free(directory).is_ok_and(|free| free >= size.saturating_add(MIN_LEFT_BYTES))
+}
+
+/// Removes what a copy that was interrupted has left beside its file.
+fn clear_beside(copy: &Path) -> Result<(), BackupError> {
+    ["-journal", "-wal", "-shm"].into_iter().try_for_each(|end| {
+        let mut name = copy.as_os_str().to_owned();
+        name.push(end);
+        let path = PathBuf::from(name);
+        private_file::remove(&path).map_err(|error| BackupError::File(path.clone(), error))
+    })
 }
 
 /// Copies the database, which nobody else uses yet, before its tables are changed; lets go of the copy before.
@@ -202,7 +256,8 @@ pub(super) fn keep_unmigrated(
     directory: &Path,
     schema: u32,
 ) -> Result<PathBuf, BackupError> {
-    keep_copy(source, directory, &format!("{SCHEMA}{schema}"), || Ok(()))
+    let kind = format!("{SCHEMA}{schema}");
+    keep_copy(source, directory, &kind, false, |beside| copy_to(source, beside, || Ok(())))
 }
 
 /// Lets go of every copy from before a migration but this one.
@@ -215,25 +270,30 @@ fn drop_copy(copy: &Copy) -> Result<(), BackupError> {
     private_file::remove(&copy.path).map_err(|error| BackupError::File(copy.path.clone(), error))
 }
 
-/// Makes a copy in its folder: whole and checked, or not there at all.
+/// Makes a copy in its folder by `make`: whole and checked, or not there at all. `of_old`: from the one that is there, or from nothing.
 fn keep_copy(
     source: &Connection,
     directory: &Path,
     kind: &str,
-    pause: impl FnMut() -> Result<(), BackupError>,
+    of_old: bool,
+    make: impl FnOnce(&Path) -> Result<(), BackupError>,
 ) -> Result<PathBuf, BackupError> {
     let backups = folder(directory);
     let failed = |error| BackupError::File(backups.clone(), error);
     fs::DirBuilder::new().recursive(true).mode(0o700).create(&backups).map_err(failed)?;
-    let size = size_of(source)?;
-    let free = space::free(directory).unwrap_or(u64::MAX);
+    let (size, beside) = (size_of(source)?, backups.join(BESIDE));
+    // What an older one takes is taken already.
+    let there = fs::metadata(&beside).map_or(0, |file| file.len());
+    let free = space::free(directory).unwrap_or(u64::MAX).saturating_add(there);
     if free < size.saturating_add(MIN_LEFT_BYTES) {
         return Err(BackupError::NoRoom(size.saturating_add(MIN_LEFT_BYTES), free));
     }
     let name = format!("{NAME}{}{kind}.db", jiff::Timestamp::now().strftime(TIME));
-    let (path, beside) = (backups.join(name), backups.join("gatepost.new"));
-    drop(private_file::create(&beside).map_err(failed)?);
-    let made = copy_to(source, &beside, pause).and_then(|()| check(&beside));
+    let path = backups.join(name);
+    if !of_old {
+        alone::clear(&beside).and_then(|()| private_file::create(&beside)).map(drop).map_err(failed)?;
+    }
+    let made = make(&beside).and_then(|()| check(&beside));
     if let Err(error) = made {
         private_file::remove(&beside).map_err(failed)?;
         return Err(error);
@@ -270,6 +330,11 @@ pub(super) fn copy_to(
             pause()?;
         }
     }
+    say_copy(copy)
+}
+
+/// Has a database say that it is a copy, as a single file with no log beside it.
+fn say_copy(copy: Connection) -> Result<(), BackupError> {
     copy.pragma_update(None, "journal_mode", "delete")?;
     // The oldest schemas have nowhere to say it.
     if copy.column_exists(None, "hub", "restored")? {

@@ -27,6 +27,7 @@ mod space;
 mod writer;
 
 use std::{
+    fs::File,
     net::SocketAddr,
     path::{Path, PathBuf},
     sync::{
@@ -88,6 +89,8 @@ struct Inner {
     clock: Mutex<Clock>,
     opened_at: i64,
     commits: Arc<AtomicU64>,
+    /// The database's own, for a backup. After the connections, whose locks on it go with it.
+    file: Mutex<Option<Arc<File>>>,
     lock: DirectoryLock,
 }
 
@@ -134,6 +137,7 @@ impl Store {
             clock: Mutex::new(clock),
             opened_at: now_ms(),
             commits,
+            file: Mutex::default(),
             lock,
         })))
     }
