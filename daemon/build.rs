@@ -84,13 +84,22 @@ fn main() {
     embed_root();
     embed_page();
     embed_openapi();
+    let of = |name| env::var(name).unwrap_or_default();
+    let processor = of("CARGO_CFG_TARGET_ARCH");
+    if of("CARGO_CFG_TARGET_OS") != "linux"
+        || of("CARGO_CFG_TARGET_ENV") != "gnu"
+        || !["x86_64", "aarch64"].contains(&processor.as_str())
+    {
+        return;
+    }
     // A megabyte of relocations becomes ten kilobytes, on disk and, as the loader reads them all, in memory. Needs glibc 2.36,
     // which has it since 2022; a linker that does not know it for a processor says so and goes on.
-    let of = |name| env::var(name).unwrap_or_default();
-    if of("CARGO_CFG_TARGET_OS") == "linux"
-        && of("CARGO_CFG_TARGET_ENV") == "gnu"
-        && ["x86_64", "aarch64"].contains(&of("CARGO_CFG_TARGET_ARCH").as_str())
-    {
-        println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    println!("cargo::rustc-link-arg-bins=-Wl,-z,pack-relative-relocs");
+    // Another megabyte. Tests unwind, and are no release.
+    if of("PROFILE") == "release" {
+        println!("cargo::rerun-if-changed=no-unwind-tables.ld");
+        let script = Path::new(&of("CARGO_MANIFEST_DIR")).join("no-unwind-tables.ld");
+        println!("cargo::rustc-link-arg-bins=-Wl,--no-eh-frame-hdr");
+        println!("cargo::rustc-link-arg-bins=-T{}", script.display());
     }
 }
