@@ -22,6 +22,7 @@ pub mod look;
 pub mod owner;
 pub(crate) mod private_file;
 pub mod restore;
+mod rounds;
 mod schema;
 mod space;
 mod writer;

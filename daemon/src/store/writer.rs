@@ -2,7 +2,7 @@
 //!
 //! A commit costs one wait for the disk, whatever is in it. While one waits, others arrive; they share the next. Each piece
 //! of work has a savepoint of its own, so that one that fails undoes itself alone, and nobody hears of success before the
-//! commit that makes it true.
+//! commit that makes it true. Where commits are slow, one waits a little for those who shared the last ([`Round`]).
 //!
 //! The write-ahead log goes back into the database on a thread of its own ([`Checkpoints`]), while nobody waits ([`QUIET`]) if there is
 //! such a moment: SQLite would do it within the commit that makes the log long, and whoever waits for that one waits several times as long.
@@ -16,12 +16,12 @@ use std::{
         atomic::{AtomicU64, Ordering},
         mpsc::{self, RecvTimeoutError},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use super::{Space, StoreError, checkpoint::Checkpoints};
+use super::{Space, StoreError, checkpoint::Checkpoints, rounds::Round};
 
 /// Pieces of work that share a commit, at most: more than there are lanes at work in an account and callers at the interface at
 /// once, so that none of them waits for two.
@@ -43,6 +43,7 @@ pub(super) fn work(
     commits: &AtomicU64,
     mut checkpoints: Checkpoints,
 ) {
+    let mut last: Option<Round> = None;
     loop {
         let first = match checkpoints.is_worth_one() {
             true => queue.recv_timeout(QUIET),
@@ -56,8 +57,11 @@ pub(super) fn work(
             }
             Err(RecvTimeoutError::Disconnected) => break,
         };
-        let jobs = std::iter::once(first).chain(queue.try_iter().take(MAX_JOBS_TOGETHER - 1));
-        let (replies, committed) = batch(connection, jobs);
+        let waited = gather(first, queue, last);
+        let more = MAX_JOBS_TOGETHER.saturating_sub(waited.len());
+        let (replies, committed, took) =
+            batch(connection, waited.into_iter().chain(queue.try_iter().take(more)));
+        let shared = replies.len();
         match &committed {
             Ok(()) => {
                 commits.fetch_add(1, Ordering::Relaxed);
@@ -68,6 +72,7 @@ pub(super) fn work(
         for tell in replies {
             tell(committed.clone().map_err(StoreError::Commit));
         }
+        last = Some(Round::ended(took, shared));
         checkpoints.committed(connection);
     }
     drop(checkpoints);
@@ -77,9 +82,23 @@ pub(super) fn work(
     }
 }
 
+/// The first piece of work, and what comes of the last round's callers while the disk is slow.
+fn gather(first: Job, queue: &mpsc::Receiver<Job>, last: Option<Round>) -> Vec<Job> {
+    let mut jobs = vec![first];
+    jobs.extend(queue.try_iter().take(MAX_JOBS_TOGETHER - 1));
+    while let Some(left) = last.and_then(|round| round.waits(jobs.len(), Instant::now())) {
+        match queue.recv_timeout(left) {
+            Ok(job) => jobs.push(job),
+            Err(_) => break,
+        }
+    }
+    jobs
+}
+
 type Committed = Result<(), Arc<rusqlite::Error>>;
 
-fn batch(connection: &mut Connection, jobs: impl Iterator<Item = Job>) -> (Vec<Tell>, Committed) {
+/// Does this work in one transaction: what tells each caller, what came of it, and how long its commit took.
+fn batch(connection: &mut Connection, jobs: impl Iterator<Item = Job>) -> (Vec<Tell>, Committed, Duration) {
     match connection.transaction_with_behavior(TransactionBehavior::Immediate) {
         Ok(transaction) => {
             let replies = jobs
@@ -88,16 +107,17 @@ fn batch(connection: &mut Connection, jobs: impl Iterator<Item = Job>) -> (Vec<T
                     true => job(Err(StoreError::Commit(Arc::new(ended())))),
                 })
                 .collect();
+            let began = Instant::now();
             let committed = match transaction.is_autocommit() {
                 false => transaction.commit(),
                 true => Err(ended()),
             };
-            (replies, committed.map_err(Arc::new))
+            (replies, committed.map_err(Arc::new), began.elapsed())
         }
         Err(error) => {
             let error = Arc::new(error);
             let replies = jobs.map(|job| job(Err(StoreError::Commit(Arc::clone(&error))))).collect();
-            (replies, Err(error))
+            (replies, Err(error), Duration::ZERO)
         }
     }
 }
@@ -129,4 +149,57 @@ pub(super) fn within_savepoint<T, E: From<StoreError>>(
         }
     }
     outcome
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::Barrier, thread};
+
+    use super::*;
+
+    #[test]
+    fn callers_who_come_again_at_once_share_each_commit_of_a_slow_disk() {
+        const CALLERS: usize = 8;
+        const ROUNDS: u64 = 4;
+        let folder = tempfile::tempdir().unwrap();
+        let mut connection = Connection::open(folder.path().join("gatepost.db")).unwrap();
+        connection.execute_batch("PRAGMA journal_mode = wal; CREATE TABLE t (n)").unwrap();
+        let checkpoints = Checkpoints::begin(folder.path(), &mut connection).unwrap();
+        // Within the commit, as a sync is.
+        let slow = |_: &mut _, _| {
+            thread::sleep(Duration::from_millis(200));
+            Ok(())
+        };
+        connection.wal_hook(Some(slow)).unwrap();
+        let (space, commits, together) =
+            (Space::new(folder.path()), AtomicU64::default(), Barrier::new(CALLERS));
+        let (jobs, queue) = mpsc::channel::<Job>();
+        thread::scope(|scope| {
+            let (connection, space, commits) = (&mut connection, &space, &commits);
+            scope.spawn(move || work(connection, &queue, space, commits, checkpoints));
+            for _ in 0..CALLERS {
+                let (jobs, together) = (jobs.clone(), &together);
+                scope.spawn(move || {
+                    together.wait();
+                    for _ in 0..ROUNDS {
+                        let (answer, answered) = mpsc::channel();
+                        let job: Job = Box::new(move |tx| {
+                            tx.unwrap().execute("INSERT INTO t VALUES (1)", []).unwrap();
+                            Box::new(move |committed| answer.send(committed).unwrap())
+                        });
+                        jobs.send(job).unwrap();
+                        answered.recv().unwrap().unwrap();
+                        // What a caller does in between.
+                        thread::sleep(Duration::from_millis(2));
+                    }
+                });
+            }
+            drop(jobs);
+        });
+        let commits = commits.into_inner();
+        // The first has one alone; if each round began with such a one, there would be twice as many.
+        assert!((ROUNDS..=ROUNDS + 2).contains(&commits), "{commits} commits for {ROUNDS} rounds");
+        let rows: u32 = connection.query_row("SELECT count(*) FROM t", [], |row| row.get(0)).unwrap();
+        assert_eq!(u64::from(rows), CALLERS as u64 * ROUNDS);
+    }
 }
