@@ -22,7 +22,8 @@ const ALONE: [&str; 6] =
     ["torture", "overload", "pairing_interceptor", "link_faults", "qemu_latency", "qemu_update"];
 
 /// What takes longest, longest first: if it began last, the others would be done long before it.
-const LONGEST: [&str; 7] = ["intake", "channels", "cli", "companion", "firmware", "delivery", "approval"];
+const LONGEST: [&str; 8] =
+    ["packages", "channels", "intake", "gatepost", "firmware", "hub", "delivery", "gatepost_companion"];
 
 /// How the tests are run.
 #[derive(clap::Args)]
