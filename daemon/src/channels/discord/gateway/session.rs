@@ -17,12 +17,12 @@ use super::{
     payload::{self, Closed, Event, Session, closed, op},
     rate_limiter::RateLimiter,
     socket::{COMING_BACK, Heard, LEAVING, Socket},
-    tempo::chance,
     told::{Ear, Told},
 };
 use crate::channels::{
     Failure,
     discord::{client::Client, presence::Presence},
+    kit::pause::chance,
 };
 
 /// How long Discord may take to say hello.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::random;
+use crate::channels::kit::pause::pause;
 
 /// How fast things are tried again.
 #[derive(Debug, Clone, Copy)]
@@ -25,15 +25,8 @@ impl Tempo {
         identify: Duration::from_secs(5),
     };
 
-    /// How long to wait after so many failures: somewhere between the half of it and all, so that not everybody comes back
-    /// at once.
+    /// How long to wait after so many failures.
     pub(in super::super) fn pause(&self, failures: u32) -> Duration {
-        let whole = self.first.saturating_mul(1 << failures.min(16)).min(self.longest);
-        whole.mul_f64(0.5 + chance() / 2.0)
+        pause(self.first, self.longest, failures)
     }
-}
-
-/// From zero to one.
-pub(super) fn chance() -> f64 {
-    f64::from(u32::from_le_bytes(random::bytes())) / f64::from(u32::MAX)
 }

@@ -39,12 +39,10 @@ use self::{
     trouble::Trouble,
 };
 use super::submission::{Login, Security};
-use crate::{
-    channels::{
-        hub_handle::HubHandle,
-        received::{Dropped, Received},
-    },
-    random,
+use crate::channels::{
+    hub_handle::HubHandle,
+    kit::pause::pause,
+    received::{Dropped, Received},
 };
 
 /// IMAP over TLS, RFC 8314 §3.2.
@@ -167,19 +165,12 @@ impl Incoming {
             }
             let pause = match trouble {
                 Trouble::Refused(_) => self.tempo.refused,
-                Trouble::Away(_) | Trouble::Hub => self.pause(failures),
+                Trouble::Away(_) | Trouble::Hub => pause(self.tempo.first, self.tempo.longest, failures),
             };
             self.stands(Standing::Away(trouble));
             tokio::time::sleep(pause).await;
             failures += 1;
         }
-    }
-
-    /// How long to wait after so many failures: somewhere between the half of it and all.
-    fn pause(&self, failures: u32) -> Duration {
-        let whole = self.tempo.first.saturating_mul(1 << failures.min(16)).min(self.tempo.longest);
-        let chance = f64::from(u32::from_le_bytes(random::bytes())) / f64::from(u32::MAX);
-        whole.mul_f64(0.5 + chance / 2.0)
     }
 
     /// Notes how it stands, and logs where that is another thing than before.

@@ -44,13 +44,11 @@ use self::{
     session::Session,
 };
 use super::{client::Client, target::canonical};
-use crate::{
-    channels::{
-        Failure,
-        hub_handle::HubHandle,
-        received::{Batch, Position},
-    },
-    random,
+use crate::channels::{
+    Failure,
+    hub_handle::HubHandle,
+    kit::pause::pause,
+    received::{Batch, Position},
 };
 
 /// How fast things are tried again.
@@ -189,11 +187,9 @@ impl Receiving {
         }
     }
 
-    /// How long to wait after so many failures: somewhere between the half of it and all, so that not everybody comes back at once.
+    /// How long to wait after so many failures.
     fn pause(&self, failures: u32) -> Duration {
-        let whole = self.tempo.first.saturating_mul(1 << failures.min(16)).min(self.tempo.longest);
-        let chance = f64::from(u32::from_le_bytes(random::bytes())) / f64::from(u32::MAX);
-        whole.mul_f64(0.5 + chance / 2.0)
+        pause(self.tempo.first, self.tempo.longest, failures)
     }
 
     fn is_well(&self) {

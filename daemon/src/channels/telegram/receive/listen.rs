@@ -12,16 +12,16 @@ use super::{
     polls::{self, Polls},
     read::{Me, Read, Update},
     requests::{Asked, Trouble},
-    standing::Standing,
     update,
 };
 use crate::{
     channels::{
         hub_handle::{HubHandle, Unavailable},
+        kit::{pause::chance, standing::Standing},
         received::{Batch, DropReason, Dropped, Event, Received},
         telegram::client::Client,
     },
-    clock, random,
+    clock,
 };
 
 /// "Values between 1-100 are accepted" (<https://core.telegram.org/bots/api#getupdates>, `limit`).
@@ -81,7 +81,7 @@ struct Going<'a> {
 
 impl Listener {
     pub(in crate::channels::telegram) fn new(account: &str, tempo: Tempo) -> Self {
-        Self { standing: Standing::new(account), tempo }
+        Self { standing: Standing::new("Telegram", account), tempo }
     }
 
     /// Why nothing is received, if so.
@@ -295,9 +295,4 @@ fn unwritten(error: Unavailable) -> Trouble {
 /// Since 1970.
 fn seconds() -> i64 {
     clock::now_ms() / 1000
-}
-
-/// From zero to one.
-fn chance() -> f64 {
-    f64::from(u32::from_le_bytes(random::bytes())) / f64::from(u32::MAX)
 }

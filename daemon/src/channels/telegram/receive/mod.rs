@@ -10,7 +10,6 @@
 //! - `polls`: in which conversation a poll stands, which its answers do not tell;
 //! - `place`: how far the account has read;
 //! - `requests` and `files`: what is asked of Telegram;
-//! - `standing`: whether the account receives, and why not;
 //! - `listen`: the loop over all of it.
 
 mod album;
@@ -22,7 +21,6 @@ mod place;
 pub(super) mod polls;
 mod read;
 mod requests;
-mod standing;
 #[cfg(test)]
 mod tests;
 mod update;

@@ -1,4 +1,4 @@
-//! Whether the account receives, and if not, since when and why. The log has a line for each change, and none for each try.
+//! Whether an account receives, and if not, since when and why. The log has a line for each change, and none for each try.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -6,7 +6,9 @@ use crate::clock;
 
 /// How an account stands.
 #[derive(Debug)]
-pub(super) struct Standing {
+pub(in crate::channels) struct Standing {
+    /// From whom, for people.
+    platform: &'static str,
     account: String,
     now: Mutex<Now>,
 }
@@ -21,12 +23,13 @@ enum Now {
 }
 
 impl Standing {
-    pub(super) fn new(account: &str) -> Self {
-        Self { account: account.to_owned(), now: Mutex::new(Now::Idle) }
+    /// Of an account that has not begun.
+    pub(in crate::channels) fn new(platform: &'static str, account: &str) -> Self {
+        Self { platform, account: account.to_owned(), now: Mutex::new(Now::Idle) }
     }
 
     /// What there is to say of it to who asks whether the account is ready.
-    pub(super) fn trouble(&self) -> Option<String> {
+    pub(in crate::channels) fn trouble(&self) -> Option<String> {
         match &*self.now.lock().unwrap_or_else(PoisonError::into_inner) {
             Now::Idle | Now::Receives => None,
             Now::Away(since, _, why) => {
@@ -36,24 +39,25 @@ impl Standing {
     }
 
     /// An answer came.
-    pub(super) fn receives(&self) {
+    pub(in crate::channels) fn receives(&self) {
         let before = self.replace(|_| Now::Receives);
+        let (account, platform) = (&self.account, self.platform);
         match before {
             Now::Receives => {}
-            Now::Idle => tracing::info!(account = self.account, "receives from Telegram"),
-            Now::Away(..) => tracing::info!(account = self.account, "receives from Telegram again"),
+            Now::Idle => tracing::info!(account, "receives from {platform}"),
+            Now::Away(..) => tracing::info!(account, "receives from {platform} again"),
         }
     }
 
     /// None came. The words may differ each time, such as by the seconds to wait; the kind is what is new or not.
-    pub(super) fn away(&self, kind: &'static str, why: String) {
+    pub(in crate::channels) fn away(&self, kind: &'static str, why: String) {
         let shown = why.clone();
         let before = self.replace(|before| match before {
             Now::Away(since, ..) => Now::Away(*since, kind, why),
             Now::Idle | Now::Receives => Now::Away(clock::now_ms(), kind, why),
         });
         if !matches!(&before, Now::Away(_, known, _) if *known == kind) {
-            tracing::warn!(account = self.account, why = shown, "nothing is received from Telegram");
+            tracing::warn!(account = self.account, why = shown, "nothing is received from {}", self.platform);
         }
     }
 
@@ -70,7 +74,7 @@ mod tests {
 
     #[test]
     fn trouble_lasts_since_it_began_whatever_its_reason_becomes() {
-        let standing = Standing::new("home");
+        let standing = Standing::new("Telegram", "home");
         assert_eq!(standing.trouble(), None);
         standing.away("away", "no line".into());
         let first = standing.trouble().unwrap();
