@@ -7,10 +7,13 @@ use std::{
 };
 
 use bytes::{Buf as _, Bytes};
-use futures_util::{Stream, StreamExt as _};
+use futures_util::{Stream, StreamExt as _, stream};
 use tokio::io::{AsyncRead, ReadBuf};
 
 use crate::cause::innermost;
+
+/// What is made of each piece of an answer, and of its end.
+pub(in crate::channels) type Through = Box<dyn FnMut(Option<&[u8]>) -> io::Result<Vec<u8>> + Send>;
 
 type Chunks = Pin<Box<dyn Stream<Item = io::Result<Bytes>> + Send>>;
 
@@ -28,6 +31,20 @@ impl Body {
             chunk.map_err(|error| io::Error::other(innermost(&error.without_url()).to_string()))
         });
         Self { chunks: Box::pin(chunks), begun: Bytes::new(), left: most }
+    }
+
+    /// A file that an answer has in it, as `through` takes it out: of a piece some bytes or none, and of the end what is left.
+    pub(in crate::channels) fn through(answer: reqwest::Response, through: Through) -> Self {
+        let chunks = stream::try_unfold((answer, Some(through)), |(mut answer, through)| async move {
+            let Some(mut through) = through else { return Ok(None) };
+            let chunk = answer.chunk().await;
+            let chunk =
+                chunk.map_err(|error| io::Error::other(innermost(&error.without_url()).to_string()))?;
+            let made = Bytes::from(through(chunk.as_deref())?);
+            let through = chunk.is_some().then_some(through);
+            Ok(Some((made, (answer, through))))
+        });
+        Self { chunks: Box::pin(chunks), begun: Bytes::new(), left: u64::MAX }
     }
 }
 

@@ -12,6 +12,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use reqwest::{RequestBuilder, Response, header};
 use serde_json::{Value, json};
 
 use super::{
@@ -21,6 +22,7 @@ use super::{
     version::Version,
 };
 use crate::{
+    cause::innermost,
     channels::{
         Failure, RateHints,
         kit::http::{Answer, Http, Silence, base::Base, inlined},
@@ -40,6 +42,8 @@ const LONGEST: Duration = Duration::from_secs(500);
 const BELIEVED: Duration = Duration::from_mins(1);
 /// For so long Signal is believed to be reachable after something went through.
 const REACHED: Duration = Duration::from_secs(10);
+/// A stream that is silent is found out otherwise: longer than any program runs.
+const FOREVER: Duration = Duration::from_secs(u32::MAX as u64);
 /// For a question that the daemon answers by itself.
 const BRIEF: Duration = Duration::from_secs(5);
 
@@ -160,8 +164,13 @@ impl Client {
         }
     }
 
+    /// The account's own id, once it is known.
+    pub(super) fn aci(&self) -> Option<String> {
+        self.known().aci.clone()
+    }
+
     /// Asks for the account's own id, which its own identity key has beside its number.
-    async fn learn_aci(&self, hints: &mut RateHints) {
+    pub(super) async fn learn_aci(&self, hints: &mut RateHints) {
         if self.known().aci.is_some() {
             return;
         }
@@ -181,9 +190,43 @@ impl Client {
             .unwrap_or_default()
     }
 
-    async fn brief(&self, method: &str, params: Value, hints: &mut RateHints) -> Result<Answer, Silence> {
+    /// Asks what the daemon answers by itself, or what is worth no longer a wait.
+    pub(super) async fn brief(
+        &self,
+        method: &str,
+        params: Value,
+        hints: &mut RateHints,
+    ) -> Result<Answer, Silence> {
         let request = self.http.client.post(self.url.at(&["api", "v1", "rpc"]));
         self.http.ask_within(request.json(&question(method, Some(params))), BRIEF, hints).await
+    }
+
+    /// The answer to `getAttachment`, as it begins to come; in words, why there is none.
+    pub(super) async fn file(&self, params: Value) -> Result<Response, String> {
+        let request = self.http.client.post(self.url.at(&["api", "v1", "rpc"]));
+        let request = request.json(&question("getAttachment", Some(params))).timeout(LONGEST);
+        let answer = request.send().await.map_err(|error| self.lost(error))?;
+        match answer.status() {
+            status if status.is_success() => Ok(answer),
+            status => Err(format!("signal-cli answered {}", status.as_u16())),
+        }
+    }
+
+    /// The stream of what comes for the account, behind an event that came before
+    /// (<https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/http/HttpServerHandler.java>). It has no end.
+    pub(super) fn events(&self, last: Option<&str>) -> RequestBuilder {
+        let mut url = self.url.at(&["api", "v1", "events"]);
+        url.query_pairs_mut().append_pair("account", &self.account);
+        let request = self.http.client.get(url).header(header::ACCEPT, "text/event-stream").timeout(FOREVER);
+        match last {
+            Some(last) => request.header("last-event-id", last),
+            None => request,
+        }
+    }
+
+    /// What is wrong with a connection.
+    pub(super) fn lost(&self, error: reqwest::Error) -> String {
+        self.http.words(&innermost(&error.without_url()).to_string())
     }
 
     /// The result of an answer, or what its error means.
@@ -292,7 +335,7 @@ impl Client {
         self.http.ask_within(request, longest, hints).await
     }
 
-    fn no_account(&self) -> String {
+    pub(super) fn no_account(&self) -> String {
         format!("signal-cli has no account {}: register or link it there", self.account)
     }
 

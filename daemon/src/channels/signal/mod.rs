@@ -2,7 +2,8 @@
 //!
 //! - `target`: addresses and ids; `request`: what a message becomes;
 //! - `client`: the requests and their order; `classify`: what an error means; `reached`: whom a group's message reached;
-//! - `version`: what an older signal-cli lacks.
+//! - `version`: what an older signal-cli lacks;
+//! - [`receive`]: what people write to the account.
 //!
 //! A message's id is the time at which signal-cli sent it; until it answers nobody knows that time, and nothing finds the
 //! message again. So a lost answer to a new message is unknown. What is done to a message that is there (a reaction, another
@@ -18,6 +19,7 @@ pub(super) mod contract;
 mod lookup;
 pub(super) mod profile;
 mod reached;
+pub mod receive;
 mod request;
 #[cfg(test)]
 mod scenarios;
@@ -34,6 +36,7 @@ use serde::Deserialize;
 use self::{
     client::Client,
     profile::{CAPABILITIES, WITHOUT_POLLS},
+    receive::{Listener, TYPING, Tempo},
     request::Request,
 };
 use super::{
@@ -44,7 +47,7 @@ use super::{
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Answer, Decode, Reader, Verdict, base::Base},
 };
-use crate::files::kept::Kept;
+use crate::{files::kept::Kept, message::target::Target};
 
 /// How long after one question for its version a signal-cli that did not answer is asked again.
 const ASK_AGAIN: Duration = Duration::from_mins(1);
@@ -54,12 +57,16 @@ const ASK_AGAIN: Duration = Duration::from_mins(1);
 struct Settings {
     url: String,
     account: String,
+    #[serde(default)]
+    receive: bool,
 }
 
 struct Signal {
     client: Client,
     account: String,
     kept: Kept,
+    /// Where the account hears what people write.
+    listener: Option<Listener>,
 }
 
 /// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
@@ -89,6 +96,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         client: Client::new(opening.http, url, account.clone()),
         account,
         kept: Kept::of(&opening.store),
+        listener: settings.receive.then(|| Listener::new(opening.account, Tempo::USUAL)),
     }))
 }
 
@@ -136,7 +144,10 @@ impl Adapter for Signal {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.who_am_i().await.map_err(NotReady)
+        let who = self.client.who_am_i().await.map_err(NotReady)?;
+        // Messages go all the same.
+        let trouble = self.listener.as_ref().and_then(Listener::trouble);
+        Ok(trouble.into_iter().fold(who, |who, trouble| format!("{who}; {trouble}")))
     }
 }
 
@@ -188,10 +199,25 @@ impl Sender for Signal {
 
 #[async_trait]
 impl Receiver for Signal {
-    async fn listen(&self, _: &dyn HubHandle) {
+    async fn listen(&self, hub: &dyn HubHandle) {
+        if let Some(listener) = &self.listener {
+            return listener.listen(&self.client, hub).await;
+        }
         while self.client.learn_version(&mut RateHints::default()).await.is_none() {
             tokio::time::sleep(ASK_AGAIN).await;
         }
+    }
+
+    fn typing_lasts(&self) -> Option<Duration> {
+        Some(TYPING)
+    }
+
+    async fn show_typing(&self, conversation: &Target) {
+        self.client.show_typing(&conversation.address).await;
+    }
+
+    async fn mark_read(&self, _: &Target, message: &str) {
+        self.client.mark_read(message).await;
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     },
     message::action::Action,
     render::{Flavour, Markup, Tables},
-    settings::{Key, example},
+    settings::{Key, example, key},
 };
 
 /// `[channels.signal.ACCOUNT]`.
@@ -23,6 +23,12 @@ pub(in crate::channels) const KEYS: &[Key] = &[
         "Where signal-cli listens: signal-cli daemon --http 127.0.0.1:8080, without -a. It asks nobody who they are, so let it listen on this machine only.",
     ),
     example("account", "\"+4915112345678\"", "The account's number, as signal-cli listAccounts shows it."),
+    key(
+        "receive",
+        "false",
+        "Reads what people write to this account. Start signal-cli's daemon with --receive-mode=on-connection, or what comes while the hub is away is lost.",
+    )
+    .no_identity(),
 ];
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {

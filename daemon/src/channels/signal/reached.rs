@@ -26,18 +26,18 @@ fn who(address: &Value, contacts: &[Value]) -> String {
     let same = |contact: &&Value| {
         ["uuid", "number"].iter().any(|id| address[id].is_string() && contact[id] == address[id])
     };
-    let name = |contact: &Value| {
-        let profile = &contact["profile"];
-        let one = |of: &Value, name: &str| of[name].as_str().unwrap_or_default().trim().to_owned();
-        let whole =
-            |of: &Value| format!("{} {}", one(of, "givenName"), one(of, "familyName")).trim().to_owned();
-        let names = [one(contact, "nickName"), one(contact, "name"), whole(contact), whole(profile)];
-        names.into_iter().find(|name| !name.is_empty())
-    };
-    let known = contacts.iter().find(same).and_then(name);
+    let known = contacts.iter().find(same).and_then(name_of);
     let id = || ["number", "username", "uuid"].iter().find_map(|id| address[id].as_str().map(str::to_owned));
     let who = known.or_else(id).unwrap_or_else(|| "somebody".into());
     who.replace(char::is_control, " ").chars().take(MAX_NAME).collect()
+}
+
+/// What the account calls somebody, or else what they call themselves (`JsonContact`).
+pub(super) fn name_of(contact: &Value) -> Option<String> {
+    let one = |of: &Value, name: &str| of[name].as_str().unwrap_or_default().trim().to_owned();
+    let whole = |of: &Value| format!("{} {}", one(of, "givenName"), one(of, "familyName")).trim().to_owned();
+    let names = [one(contact, "nickName"), one(contact, "name"), whole(contact), whole(&contact["profile"])];
+    names.into_iter().find(|name| !name.is_empty())
 }
 
 /// `JsonSendMessageResult.Type`.

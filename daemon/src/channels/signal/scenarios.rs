@@ -46,12 +46,12 @@ mod known;
 const ANNA: &str = "+4915112345679";
 const GROUP: &str = "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
 
-fn signal(port: u16, files: &Files) -> Signal {
+pub(super) fn signal(port: u16, files: &Files) -> Signal {
     let url = Base::parse("url", &format!("http://127.0.0.1:{port}")).unwrap();
     let account = "+4915112345678".to_owned();
     let client = Client::new(http(), url, account.clone());
     client.believe();
-    Signal { client, account, kept: files.kept() }
+    Signal { client, account, kept: files.kept(), listener: None }
 }
 
 async fn deliver(script: &'static [Reply]) -> (Result<String, Failure>, Vec<String>) {
