@@ -63,9 +63,12 @@ pub enum Answer {
 }
 
 type Handle = dyn Fn(&Request) -> (u16, Value) + Send + Sync;
+/// Serves a request to its end, and says whether it was one of those.
+type Take = dyn Fn(&Request, &TcpStream) -> Result<bool> + Send + Sync;
 
 struct Shared {
     handle: Box<Handle>,
+    take: Box<Take>,
     /// Each for a path that ends so.
     next: Mutex<VecDeque<(String, Answer)>>,
     heard: Mutex<Vec<Request>>,
@@ -87,8 +90,19 @@ impl MockServer {
     /// # Errors
     /// There is no port to listen on.
     pub fn open(handle: impl Fn(&Request) -> (u16, Value) + Send + Sync + 'static) -> Result<Self> {
-        let shared =
-            Arc::new(Shared { handle: Box::new(handle), next: Mutex::default(), heard: Mutex::default() });
+        Self::with_streams(handle, |_, _| Ok(false))
+    }
+
+    /// The same where `take` serves some requests by itself, such as one for a stream. The connection ends with it.
+    ///
+    /// # Errors
+    /// There is no port to listen on.
+    pub fn with_streams(
+        handle: impl Fn(&Request) -> (u16, Value) + Send + Sync + 'static,
+        take: impl Fn(&Request, &TcpStream) -> Result<bool> + Send + Sync + 'static,
+    ) -> Result<Self> {
+        let (handle, take) = (Box::new(handle), Box::new(take));
+        let shared = Arc::new(Shared { handle, take, next: Mutex::default(), heard: Mutex::default() });
         let serving = Arc::clone(&shared);
         Ok(Self { port: Port::open(move |stream| serving.serve(stream))?, shared })
     }
@@ -137,6 +151,7 @@ impl Shared {
             locked(&self.heard).push(request.clone());
             let next = self.said_beforehand(&request.path);
             let (status, header, kind, body) = match next {
+                None if (self.take)(&request, &stream)? => return Ok(stream.shutdown(Shutdown::Both)?),
                 None => {
                     let (status, body) = (self.handle)(&request);
                     (status, "", JSON, written(&body))

@@ -6,15 +6,23 @@
 //! It misbehaves as the program does: while Signal's servers are away ([`SignalMock::away`]) a message to one recipient ends
 //! with `NETWORK_FAILURE` and no cause (`SendHelper.handleSendMessage`), and of a group whose members are not all on Signal
 //! the answer is a result with a failure in it (`SendMessageResultUtils.outputResult`: an error only where nobody was reached).
+//!
+//! What people write to it comes over its [`stream`].
 
-use std::sync::{
-    Arc, Mutex, PoisonError,
-    atomic::{AtomicBool, AtomicU64, Ordering},
+pub mod stream;
+
+use std::{
+    net::TcpStream,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
 };
 
 use anyhow::Result;
 use serde_json::{Value, json};
 
+use self::stream::EventStream;
 use super::{MockServer, Request, members, text};
 
 /// The account that it has.
@@ -36,6 +44,10 @@ pub struct SignalMock {
     pub away: AtomicBool,
     /// What it calls itself; 0.14.2 where nothing is said.
     pub version: Mutex<Option<&'static str>>,
+    /// It receives from its start on, and not for listeners alone.
+    pub on_start: AtomicBool,
+    /// What people write.
+    pub stream: EventStream,
     clock: AtomicU64,
 }
 /// Somebody of whom it knows more than a number: that, the account's UUID, and the user name.
@@ -54,14 +66,29 @@ pub fn start() -> Result<MockServer> {
 /// # Errors
 /// There is no port to listen on.
 pub fn start_with() -> Result<(MockServer, Arc<SignalMock>)> {
-    let mock = Arc::new(SignalMock { clock: AtomicU64::new(BEGINS), ..SignalMock::default() });
-    let state = Arc::clone(&mock);
-    let server = MockServer::open(move |request| match (request.method.as_str(), request.path.as_str()) {
+    start_telling(EventStream::default())
+}
+
+/// Starts one with this stream.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start_telling(stream: EventStream) -> Result<(MockServer, Arc<SignalMock>)> {
+    let mock = Arc::new(SignalMock { clock: AtomicU64::new(BEGINS), stream, ..SignalMock::default() });
+    let (state, telling) = (Arc::clone(&mock), Arc::clone(&mock));
+    let answer = move |request: &Request| match (request.method.as_str(), request.path.as_str()) {
         ("GET", "/api/v1/check") => (200, Value::Null),
         ("POST", "/api/v1/rpc") => (200, answer(request, &state)),
         _ => (404, Value::Null),
-    })?;
-    Ok((server, mock))
+    };
+    let take = move |request: &Request, connection: &TcpStream| {
+        let is_its = (request.method.as_str(), request.path.as_str()) == ("GET", "/api/v1/events");
+        if is_its {
+            telling.stream.serve(request, connection)?;
+        }
+        Ok(is_its)
+    };
+    Ok((MockServer::with_streams(answer, take)?, mock))
 }
 
 fn answer(request: &Request, mock: &SignalMock) -> Value {
@@ -107,10 +134,9 @@ fn result(call: &Value, mock: &SignalMock) -> Result<Value, Refused> {
     }
     // <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli-jsonrpc.5.adoc>: the commands, in camel case; "requests for
     // a single account require an additional `account` param".
-    let local = ["listDevices", "listIdentities"];
-    if !["send", "sendReaction", "sendPollCreate", "remoteDelete"].contains(&method)
-        && !local.contains(&method)
-    {
+    let local = ["listDevices", "listIdentities", "receive", "getAttachment"];
+    let does = ["send", "sendReaction", "sendPollCreate", "remoteDelete", "sendTyping", "sendReceipt"];
+    if !does.contains(&method) && !local.contains(&method) {
         return Err(refused(-32601, "Method not implemented"));
     }
     // `MultiAccountManagerImpl.getManager`: by the number alone.
@@ -127,6 +153,40 @@ fn result(call: &Value, mock: &SignalMock) -> Result<Value, Refused> {
         "listIdentities" => {
             return Ok(json!([{"number": ACCOUNT, "uuid": ACI, "trustLevel": "TRUSTED_VERIFIED"}]));
         }
+        // `ReceiveCommand`: `AlreadyReceivingException`.
+        "receive" if mock.on_start.load(Ordering::Relaxed) => {
+            let why = "Receive command cannot be used if messages are already being received.";
+            return Err(refused(-1, why));
+        }
+        "receive" => {
+            members(params, &["account", "timeout", "maxMessages"], &[])
+                .map_err(|why| refused(-32602, &why))?;
+            return if params["maxMessages"] == 0 {
+                Ok(json!([]))
+            } else {
+                Err(refused(-1, "it would take some"))
+            };
+        }
+        // `GetAttachmentCommand`: one of the two says where it came from. Its own name is what is in it.
+        "getAttachment" => {
+            members(params, &["account", "id"], &["recipient", "groupId"])
+                .map_err(|why| refused(-32602, &why))?;
+            let id = params["id"].as_str().unwrap_or_default();
+            let data = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, id);
+            return Ok(json!({ "data": data }));
+        }
+        // `SendReceiptCommand`: one recipient, and no list of them.
+        "sendReceipt" => {
+            members(params, &["account", "recipient", "targetTimestamp", "type"], &[])
+                .map_err(|why| refused(-32602, &why))?;
+            let fits = params["recipient"].is_string() && params["targetTimestamp"][0].is_u64();
+            let read = params["type"] == "read";
+            return if fits && read {
+                Ok(json!({"timestamp": BEGINS, "results": [{"type": "SUCCESS"}]}))
+            } else {
+                Err(refused(-1, "no receipt"))
+            };
+        }
         _ => {}
     }
     let user = |why: String| Refused(-1, why, Value::Null);
@@ -139,6 +199,7 @@ fn result(call: &Value, mock: &SignalMock) -> Result<Value, Refused> {
             members(params, &["account", to, "emoji", "targetAuthor", "targetTimestamp"], &["remove"])
         }
         "sendPollCreate" => asked(params, to),
+        "sendTyping" => members(params, &["account", to], &[]),
         _ => members(params, &["account", to, "targetTimestamp"], &[]),
     }
     .map_err(user)?;

@@ -8,6 +8,7 @@ mod mail;
 mod matrix;
 mod matrix_receives;
 mod signal;
+mod signal_receives;
 mod slack;
 mod teams;
 mod telegram;

@@ -8,7 +8,7 @@ use std::sync::{PoisonError, atomic::Ordering};
 use anyhow::{Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, TestHub, agents_on, client::text},
+    hub::{Client, SpawnedHub, TestHub, agents_on, client::text, eventually},
     main_job,
     mocks::{Answer, MockServer, signal},
     peers::SignalCli,
@@ -61,10 +61,49 @@ async fn the_real_daemon_knows_every_request_and_says_that_it_has_no_account() -
     Ok(())
 }
 
+/// The real daemon has no account, and so no stream of one: a mock that has one hands the real stream through. It begins with a
+/// keepalive, which is all that it has.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_stream_of_the_real_daemon_is_listened_to() -> Result<()> {
+    let daemon = SignalCli::start()?;
+    let receiving = |url: &str| format!("{}receive = true\n", channel(url));
+    let (server, mock) = signal::start_with()?;
+    server.next_for("/api/v1/events", Answer::Says(500, Value::Null));
+    let fixture = TestHub::start(&agents_on("signal", &receiving(&server.url()))).await?;
+    let said = |fixture: &TestHub| -> Result<String> {
+        let told = fixture.operator()?.get("/v1/channels")?.body;
+        Ok(text(&told["channels"][0], "said").to_owned())
+    };
+    eventually("it says why nothing comes", || {
+        Ok(said(&fixture)?.contains("signal-cli answered 500 to who listens").then_some(()))
+    })?;
+    mock.stream.hand_through(daemon.base_url().trim_start_matches("http://"));
+    let before = mock.stream.asked().len();
+    eventually("it listens", || Ok((!said(&fixture)?.contains("nothing is received")).then_some(())))?;
+    ensure!(mock.stream.asked().len() <= before + 2, "it is no stream to it: {:?}", mock.stream.asked());
+
+    // Asked for an account that it does not have, the real one says no.
+    let fixture = TestHub::start(&agents_on("signal", &receiving(&daemon.base_url()))).await?;
+    let told = fixture.operator()?.get("/v1/channels")?.body;
+    ensure!(text(&told["channels"][0], "said").contains("has no account +4915112345678"), "{told}");
+    let address = daemon.base_url();
+    let stream = ureq::get(format!("{address}/api/v1/events?account=%2B4915112345678")).call();
+    ensure!(matches!(stream, Err(ureq::Error::StatusCode(400))), "{stream:?}");
+    Ok(())
+}
+
 /// What it was asked to do, without questions.
 fn done(server: &MockServer) -> Vec<Value> {
     let all = server.heard().iter().map(|request| request.json()).collect::<Vec<Value>>();
-    let asks = ["listAccounts", "listDevices", "listContacts", "getUserStatus", "listIdentities", "version"];
+    let asks = [
+        "listAccounts",
+        "listDevices",
+        "listContacts",
+        "getUserStatus",
+        "listIdentities",
+        "version",
+        "receive",
+    ];
     let does = |call: &Value| !asks.iter().any(|method| call["method"] == *method);
     all.into_iter().filter(does).collect()
 }

@@ -28,9 +28,10 @@ pub(super) struct Tally {
     pub(super) unknown: usize,
 }
 
-/// How far the account of a channel has read, in the platform's own terms.
+/// How far the account of a channel has read, in the platform's own terms. Of several streams the first by name: Signal's second is no
+/// place.
 pub(super) fn position(data_dir: &Path, channel: &str) -> Result<Option<String>> {
-    let sql = "SELECT value FROM positions WHERE channel = ? AND value <> ''";
+    let sql = "SELECT value FROM positions WHERE channel = ? AND value <> '' ORDER BY stream";
     Ok(database::open(data_dir)?.query_row(sql, [channel], |row| row.get(0)).optional()?)
 }
 
