@@ -4,7 +4,7 @@ use std::sync::{Arc, atomic::Ordering};
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    hub::{SpawnedHub, client::text, database, eventually},
+    hub::{Client, SpawnedHub, client::text, database, eventually},
     mocks::{
         Answer, MockServer,
         signal::{
@@ -52,6 +52,14 @@ fn calls(server: &MockServer, method: &str) -> Vec<Value> {
     all.filter(|call| call["method"] == method).map(|call| call["params"].clone()).collect()
 }
 
+/// The agent's next turn.
+fn next(agent: &Client) -> Result<Value> {
+    eventually("the agent has a turn", || {
+        let answer = agent.get("/v1/turns?wait=5")?.taken()?;
+        Ok(Some(answer["turn"].clone()).filter(Value::is_object))
+    })
+}
+
 fn says(mock: &Arc<SignalMock>, at: i64, data: &Value) {
     mock.stream.happens(&message(ANN, at, data));
 }
@@ -63,10 +71,7 @@ fn a_person_writes_the_agent_answers_and_they_see_that_it_has_read_and_writes() 
     let agent = hub.agent("engineer")?;
     let file = json!({"contentType": "text/plain", "filename": "list.txt", "id": "the list", "size": 8});
     says(&mock, 5, &json!({"message": "Is the build green?", "attachments": [file]}));
-    let turn = eventually("the agent has a turn", || {
-        let taken = agent.get("/v1/turns?wait=5")?.body;
-        Ok(taken["turn"].is_string().then_some(taken))
-    })?;
+    let turn = next(&agent)?;
     let item = &turn["items"][0];
     ensure!(item["text"] == "Is the build green?" && item["message_id"] == format!("{ANN}/5"), "{turn}");
     ensure!(item["sender"]["id"] == format!("signal:{ANN}") && item["sender"]["name"] == "Ann", "{turn}");
@@ -94,10 +99,7 @@ fn each_kind_of_event_is_a_row_and_a_group_wakes_by_a_mention_alone() -> Result<
     says(&mock, 11, &json!({"message": "Nobody is meant", "groupInfo": group}));
     let mention = json!([{"uuid": signal::ACI, "number": signal::ACCOUNT, "start": 0, "length": 1}]);
     says(&mock, 12, &json!({"message": "\u{fffc} you are", "mentions": mention, "groupInfo": group}));
-    let turn = eventually("the agent has a turn", || {
-        let taken = agent.get("/v1/turns?wait=5")?.body;
-        Ok(taken["turn"].is_string().then_some(taken))
-    })?;
+    let turn = next(&agent)?;
     let items = turn["items"].as_array().context("items")?;
     let engages: Vec<&str> =
         items.iter().filter(|item| item["engages"] == true).map(|item| text(item, "text")).collect();

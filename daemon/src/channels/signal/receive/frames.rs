@@ -64,14 +64,14 @@ impl Frames {
         }
     }
 
-    fn line(&mut self, line: Vec<u8>, frames: &mut Vec<Frame>) {
+    fn line(&mut self, mut line: Vec<u8>, frames: &mut Vec<Frame>) {
         if line.is_empty() {
             let id = self.id.take();
             let kind = std::mem::take(&mut self.kind);
             match (std::mem::take(&mut self.too_long), self.data.take()) {
                 (true, _) => frames.push(Frame::TooLong { id }),
                 (false, Some(data)) => frames.push(Frame::Event { id, kind, data }),
-                // "If the data buffer is an empty string, set the data buffer and the event type buffer to the empty string and return."
+                // Without data there is no event.
                 (false, None) => {}
             }
             return;
@@ -83,23 +83,27 @@ impl Frames {
             b"" => frames.push(Frame::Alive),
             b"id" => self.id = text(value, MAX_ID),
             b"event" => self.kind = text(value, MAX_KIND).unwrap_or_else(|| "event".into()),
-            b"data" => self.add(value),
+            b"data" => {
+                // The line itself becomes the data: an event may have megabytes.
+                let begins = line.len() - value.len();
+                line.drain(..begins);
+                self.add(line);
+            }
             _ => {}
         }
     }
 
-    fn add(&mut self, value: &[u8]) {
-        let data = self.data.get_or_insert_default();
-        if data.len() + value.len() >= MAX_EVENT {
-            self.too_long = true;
+    fn add(&mut self, value: Vec<u8>) {
+        let length = self.data.as_ref().map_or(0, Vec::len) + value.len();
+        self.too_long |= length >= MAX_EVENT;
+        match &mut self.data {
+            _ if self.too_long => self.data = None,
+            None => self.data = Some(value),
+            Some(data) => {
+                data.push(b'\n');
+                data.extend(value);
+            }
         }
-        if self.too_long {
-            return data.clear();
-        }
-        if !data.is_empty() {
-            data.push(b'\n');
-        }
-        data.extend_from_slice(value);
     }
 }
 

@@ -1,9 +1,9 @@
 //! What people write to the account, over signal-cli's stream of events.
 //!
-//! signal-cli hands an event to whoever listens at that moment. Releases do so once and keep nothing; what comes after 0.14 keeps the last
-//! thousand in memory, with ids, and repeats those behind the id that it is told (`Last-Event-ID`). So an event is on disk before the next
-//! is read, and its id with it. With `--receive-mode=on-connection` what nobody listens for stays with Signal; without it, it is lost:
-//! `mode` finds that out.
+//! signal-cli hands an event to whoever listens at that moment. Releases up to 0.14 do so once and keep nothing; the next ones (commit
+//! 13d603d) have ids, keep the last thousand in memory, and repeat those behind the id that they are told (`Last-Event-ID`). So an
+//! event is on disk before the next is read, and its id with it. With `--receive-mode=on-connection` what nobody listens for stays with
+//! Signal; without it, it is lost: `mode` finds that out.
 //!
 //! - `frames`: bytes as events; `envelope`: an event as what somebody did; `words`: what a message says;
 //! - `names`: what people and groups are called;
