@@ -20,6 +20,7 @@ use std::time::{Duration, SystemTime};
 
 use reqwest::{Client, RequestBuilder, Response, StatusCode};
 use serde_json::Value;
+use tokio::time::timeout;
 
 use self::token::Token;
 use crate::channels::{
@@ -200,6 +201,28 @@ impl Http {
         self.perform(request, longest, unread, hints).await
     }
 
+    /// Performs a request whose answer is a stream: the stream, of at most `longest`, or the answer that says no.
+    ///
+    /// # Errors
+    /// There was no answer.
+    pub async fn stream(
+        &self,
+        request: RequestBuilder,
+        longest: Duration,
+        hints: &mut RateHints,
+    ) -> Result<Result<Response, Answer>, Silence> {
+        let late =
+            |_| Silence::Lost(format!("no answer from {} within {} s", self.platform, TIMEOUT.as_secs()));
+        let sent = timeout(TIMEOUT, request.timeout(longest).send()).await.map_err(late)?;
+        let response = sent.map_err(|error| self.silence(error))?;
+        if response.status().is_success() {
+            return Ok(Ok(response));
+        }
+        let answer =
+            timeout(TIMEOUT, self.answer(response, |_| Ok(Value::Null), hints)).await.map_err(late)?;
+        answer.map(Err)
+    }
+
     /// Performs a request; `unread` says what a yes is whose body is no JSON.
     async fn perform(
         &self,
@@ -209,6 +232,16 @@ impl Http {
         hints: &mut RateHints,
     ) -> Result<Answer, Silence> {
         let response = request.timeout(longest).send().await.map_err(|error| self.silence(error))?;
+        self.answer(response, unread, hints).await
+    }
+
+    /// What a response says.
+    async fn answer(
+        &self,
+        response: Response,
+        unread: impl FnOnce(serde_json::Error) -> Result<Value, Silence>,
+        hints: &mut RateHints,
+    ) -> Result<Answer, Silence> {
         let (status, now) = (response.status(), SystemTime::now());
         let limited = status == StatusCode::TOO_MANY_REQUESTS;
         let retry_after = quota::retry_after(response.headers(), limited, now);
@@ -231,7 +264,7 @@ impl Http {
     }
 
     /// Without the address, which may have a secret in it.
-    fn silence(&self, error: reqwest::Error) -> Silence {
+    pub fn silence(&self, error: reqwest::Error) -> Silence {
         let error = error.without_url();
         let (platform, cause) = (self.platform, self.words(&innermost(&error).to_string()));
         if error.is_connect() || error.is_builder() {
