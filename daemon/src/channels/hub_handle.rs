@@ -17,6 +17,9 @@ use crate::message::{
 /// The bytes of a file, as they come.
 pub type FileStream<'a> = Box<dyn AsyncRead + Send + Unpin + 'a>;
 
+/// Something that is asked of a composed request.
+pub type OfRequest<'a> = &'a (dyn Fn(&Value) -> bool + Send + Sync);
+
 /// Why a file that somebody sent is not kept, in words for whoever reads the message that it came with.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -67,6 +70,15 @@ pub trait HubHandle: Send + Sync {
     /// # Errors
     /// Nobody can say now.
     async fn position(&self, _stream: &str) -> Result<Option<String>, Unavailable> {
+        Err(Unavailable)
+    }
+
+    /// Whether a message in a conversation is one that the account itself sent: by the platform's id of it or, while nobody knows
+    /// under which id a part arrived, by the request of that part, at which `is` looks.
+    ///
+    /// # Errors
+    /// Nobody can say now.
+    async fn is_own(&self, _address: &str, _id: &str, _is: OfRequest<'_>) -> Result<bool, Unavailable> {
         Err(Unavailable)
     }
 

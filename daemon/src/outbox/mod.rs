@@ -13,6 +13,7 @@
 //! - [`edits`]: messages that were edited, where an edit is a message of its own;
 //! - [`figures`]: the last day in numbers;
 //! - [`form_submissions`]: what an account is told of its own messages that hears from its platform;
+//! - [`own`]: whether what a platform tells of is the account's own;
 //! - [`outcome`]: what an operator says became of a part that is uncertain;
 //! - [`pauses`]: when platforms take something again;
 //! - [`restored`]: what a restored backup holds is not sent;
@@ -31,6 +32,7 @@ pub mod located;
 pub mod new_message;
 pub mod notices;
 pub mod outcome;
+pub mod own;
 pub mod pauses;
 pub(crate) mod queries;
 pub mod quoted;

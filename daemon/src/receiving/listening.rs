@@ -15,7 +15,7 @@ use crate::{
     channels::{
         Adapter, PartKey,
         envelope::Envelope,
-        hub_handle::{FileStream, HubHandle, NotKept, Unavailable},
+        hub_handle::{FileStream, HubHandle, NotKept, OfRequest, Unavailable},
         received::Batch,
     },
     files::Pin,
@@ -24,9 +24,10 @@ use crate::{
         attachment::Attachment,
         form::{Entry, Taken},
     },
-    outbox::{Outbox, form_submissions, reconcile},
+    outbox::{Outbox, form_submissions, own, reconcile},
     pipeline::{Pipeline, current::Current},
     router::positions,
+    store::{StoreError, now_ms},
 };
 
 /// How long all accounts together may take to say goodbye.
@@ -191,6 +192,17 @@ impl HubHandle for Behind {
         let read =
             self.outbox().store().read(move |db| positions::get(db, &channel, &account, &stream)).await;
         read.map_err(unavailable)
+    }
+
+    async fn is_own(&self, address: &str, id: &str, is: OfRequest<'_>) -> Result<bool, Unavailable> {
+        // In this order: what is confirmed in between is sent by then.
+        let found = self.outbox().store().look(|db| {
+            let open = own::open_requests(db, self.account(), address, now_ms())?;
+            Ok::<_, StoreError>((open, own::is_sent(db, self.account(), address, id)?))
+        });
+        let (open, is_sent) = found.map_err(unavailable)?;
+        Ok(is_sent
+            || open.iter().any(|stored| Envelope::read(stored).is_ok_and(|stored| is(&stored.request))))
     }
 
     async fn keep_file(

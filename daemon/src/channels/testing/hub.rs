@@ -7,12 +7,13 @@ use std::{
 
 use async_trait::async_trait;
 use gatepost_link::Digest;
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 use tokio::{io::AsyncReadExt as _, sync::Notify};
 
 use crate::{
     channels::{
-        hub_handle::{FileStream, HubHandle, NotKept, Unavailable},
+        hub_handle::{FileStream, HubHandle, NotKept, OfRequest, Unavailable},
         received::{Batch, Dropped, Received},
     },
     message::attachment::Attachment,
@@ -31,6 +32,8 @@ struct State {
     dropped: Vec<Dropped>,
     positions: HashMap<String, String>,
     files: Vec<Vec<u8>>,
+    sent: Vec<String>,
+    open: Vec<Value>,
     /// How many batches are not written down first.
     failing: usize,
 }
@@ -62,6 +65,16 @@ impl HubMock {
             }
             came.await;
         }
+    }
+
+    /// The account has sent what the platform knows by this id.
+    pub(crate) fn has_sent(&self, id: &str) {
+        self.state().sent.push(id.to_owned());
+    }
+
+    /// Nobody knows yet what became of this request of the account's.
+    pub(crate) fn is_sending(&self, request: Value) {
+        self.state().open.push(request);
     }
 
     /// All that was dropped so far.
@@ -103,6 +116,11 @@ impl HubHandle for HubMock {
 
     async fn position(&self, stream: &str) -> Result<Option<String>, Unavailable> {
         Ok(self.at_position(stream))
+    }
+
+    async fn is_own(&self, _: &str, id: &str, is: OfRequest<'_>) -> Result<bool, Unavailable> {
+        let state = self.state();
+        Ok(state.sent.iter().any(|sent| sent == id) || state.open.iter().any(is))
     }
 
     async fn keep_file(
