@@ -54,8 +54,8 @@ pub struct Capabilities {
     pub edits: EditForm,
     /// Which way its requests go.
     pub mode: DeliveryMode,
-    /// Whether its accounts are a person's own number or mailbox, to which a whole address book writes: nobody is asked about
-    /// strangers there unless a route says so.
+    /// Whether its accounts are a person's own number or mailbox, to which a whole address book writes, or nobody there is
+    /// told from another: nobody is asked about strangers there unless a route says so.
     pub personal: bool,
 }
 

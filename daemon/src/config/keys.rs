@@ -520,7 +520,7 @@ pub const ROUTE: &[Key] = &[
         "\"request_approval\"",
         "What happens to a stranger's message that would wake it: \"request_approval\" (it waits, and a person is asked), \"strict\" \
          (it is dropped), or \"public\" (it goes on). Without this key, strangers are asked about on accounts of bots, and dropped \
-         on those of people: e-mail, Signal, WhatsApp and iMessage.",
+         on those of people (e-mail, Signal, WhatsApp and iMessage) and on ntfy.",
     ),
     key(
         "ignored",

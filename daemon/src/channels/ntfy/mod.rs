@@ -2,10 +2,13 @@
 //!
 //! Published as JSON (<https://docs.ntfy.sh/publish/#publish-as-json>): the message's first line is the title, silent is the
 //! lowest priority. A server knows nothing of a message that comes again, so a lost answer is unknown, as the trait has it where nothing else is said.
+//!
+//! An account that [receives](receive) listens to the topics that its settings name.
 
 #[cfg(test)]
 pub(super) mod contract;
 pub(super) mod profile;
+pub mod receive;
 #[cfg(test)]
 mod scenarios;
 
@@ -14,11 +17,15 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
-use self::profile::CAPABILITIES;
+use self::{
+    profile::CAPABILITIES,
+    receive::{Listener, MOST_TOPICS, Tempo},
+};
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
     Refused, Sender, TargetError,
     account::{OpenError, Opening},
+    hub_handle::HubHandle,
     identity::Spelling,
     kit::http::{Answer, Decode, Http, Reader, Silence, Verdict, base::Base, token::Token},
     limits::Scope,
@@ -31,6 +38,10 @@ struct Settings {
     url: String,
     token: Option<SecretSource>,
     priority: Option<u8>,
+    #[serde(default)]
+    receive: bool,
+    #[serde(default)]
+    topics: Vec<String>,
 }
 
 /// What is published.
@@ -47,6 +58,7 @@ struct Ntfy {
     http: Http,
     url: Base,
     priority: u8,
+    listener: Option<Listener>,
 }
 
 /// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
@@ -61,14 +73,37 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         return Err(OpenError::Invalid("priority: write a number from 1 to 5".into()));
     }
     let token = settings.token.map_or_else(|| Ok(Secret::from("").into()), Token::read)?;
-    Ok(Arc::new(Ntfy { http: Http::new(opening.http, "ntfy", token), url, priority }))
+    let listener = match settings.receive {
+        true => Some(Listener::new(opening.account, topics(settings.topics)?, Tempo::USUAL)),
+        false => None,
+    };
+    Ok(Arc::new(Ntfy { http: Http::new(opening.http, "ntfy", token), url, priority, listener }))
+}
+
+/// The topics that are listened to.
+fn topics(topics: Vec<String>) -> Result<Vec<String>, OpenError> {
+    let refused = |why: String| Err(OpenError::Invalid(format!("topics: {why}")));
+    if !(1..=MOST_TOPICS).contains(&topics.len()) {
+        return refused(format!("name from 1 to {MOST_TOPICS} topics to receive, or set receive = false"));
+    }
+    if let Some(twice) = super::twice(topics.iter().map(String::as_str)) {
+        return refused(format!("{twice:?} stands there twice"));
+    }
+    match topics.iter().find(|topic| super::plain_name(&CAPABILITIES, topic, "-_").is_err()) {
+        Some(topic) => refused(format!("{topic:?} is not {}", CAPABILITIES.address_hint)),
+        None => Ok(topics),
+    }
 }
 
 impl Ntfy {
     async fn ask(&self, request: reqwest::RequestBuilder, hints: &mut RateHints) -> Result<Answer, Silence> {
+        self.http.ask(self.signed(request), hints).await
+    }
+
+    /// A request with the token, if there is one.
+    fn signed(&self, request: reqwest::RequestBuilder) -> reqwest::RequestBuilder {
         let token = self.http.token();
-        let request = if token.expose().is_empty() { request } else { request.bearer_auth(token.expose()) };
-        self.http.ask(request, hints).await
+        if token.expose().is_empty() { request } else { request.bearer_auth(token.expose()) }
     }
 
     /// What the server says there, if it does not refuse to.
@@ -148,10 +183,12 @@ impl Adapter for Ntfy {
         if answer.body["healthy"] != true {
             return Err(NotReady("the server is not healthy, or no ntfy; check url".into()));
         }
-        match self.http.token().expose().is_empty() {
-            true => Ok(format!("ntfy at {}", self.url.host())),
-            false => self.whose().await,
-        }
+        let who = match self.http.token().expose().is_empty() {
+            true => format!("ntfy at {}", self.url.host()),
+            false => self.whose().await?,
+        };
+        // Messages go all the same.
+        Ok(self.listener.iter().fold(who, |who, listener| format!("{who}; {}", listener.standing())))
     }
 }
 
@@ -181,4 +218,11 @@ impl Sender for Ntfy {
     }
 }
 
-impl Receiver for Ntfy {}
+#[async_trait]
+impl Receiver for Ntfy {
+    async fn listen(&self, hub: &dyn HubHandle) {
+        if let Some(listener) = &self.listener {
+            listener.listen(self, hub).await;
+        }
+    }
+}

@@ -19,11 +19,21 @@ pub(in crate::channels) const KEYS: &[Key] = &[
     example("url", "\"https://ntfy.sh\"", "The server."),
     example("token", "\"file:secrets/ntfy\"", "An access token, for topics that want one.").no_identity(),
     key("priority", "3", "From 1 to 5, for what is not silent.").no_identity(),
+    key(
+        "receive",
+        "false",
+        "Reads what is published to topics. Nobody there says who they are: all of it is a stranger's.",
+    )
+    .no_identity(),
+    key("topics", "[]", "With receive: the topics that are read, such as \"house-in\", up to 32.")
+        .no_identity(),
 ];
 
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
     channel: "ntfy",
     silent: true,
+    // Nobody is asked about strangers: whoever is let in is told from nobody.
+    personal: true,
     address_hint: "a topic: 1 to 64 letters, digits, dashes or underscores",
     ..Capabilities::PLAIN
 };

@@ -77,3 +77,27 @@ async fn what_is_no_ntfy_is_not_ready() {
     let mock = Mock::start(&[Reply::Says(200, "", "{}")]);
     assert!(with_token(mock.port, "hush hush").check_ready().await.is_err());
 }
+
+#[test]
+fn an_account_that_receives_names_its_topics() {
+    let store = Store::open(tempfile::tempdir().unwrap().path()).unwrap();
+    let opened = |more: &str| {
+        let settings = toml::from_str(&format!("url = \"http://127.0.0.1:1\"\n{more}")).unwrap();
+        open(Opening { account: "a", settings, http: http(), store: store.clone() })
+            .map(|_| ())
+            .map_err(|error| error.to_string())
+    };
+    let many: Vec<_> = (0..33).map(|topic| format!("topic-{topic}")).collect();
+    for bad in [
+        "",
+        "topics = []",
+        "topics = [\"a b\"]",
+        "topics = [\"a\", \"a\"]",
+        "topics = [\"a,b\"]",
+        &format!("topics = {many:?}"),
+    ] {
+        assert!(opened(&format!("receive = true\n{bad}")).unwrap_err().contains("topics"), "{bad}");
+    }
+    assert_eq!(opened("receive = true\ntopics = [\"house-in\", \"Garden_2\"]"), Ok(()));
+    assert_eq!(opened("topics = [\"house-in\"]"), Ok(()));
+}
