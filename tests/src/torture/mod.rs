@@ -2,6 +2,7 @@
 //!
 //! - [`platform`]: a platform that records every request and answers as badly as it is told;
 //! - [`liar`], [`homeserver`]: a Telegram and a Matrix that people write at, and that tell anything but the truth;
+//! - [`topics`]: an ntfy that ends its streams in their midst;
 //! - [`post`]: a mail server that does so too, and knows no keys;
 //! - [`book`]: what was handed in, what arrived, and what the hub says of it, held against each other;
 //! - [`Dice`] and [`number`]: the same run again, or a longer one.
@@ -11,6 +12,7 @@ pub mod homeserver;
 pub mod liar;
 pub mod platform;
 pub mod post;
+pub mod topics;
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

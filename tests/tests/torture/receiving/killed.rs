@@ -45,6 +45,9 @@ pub(super) trait House: Sync {
     /// The variables that say how often the hub is killed and how much is written, each with its usual value.
     const COUNTS: [(&'static str, u64); 2] = [("TORTURE_REAL_KILLS", 12), ("TORTURE_REAL_MESSAGES", 180)];
 
+    /// What else stands in the route.
+    const ROUTE: &'static str = "";
+
     /// The account, as a configuration.
     fn account(&self) -> String;
     /// By what the hub knows a person.
@@ -77,7 +80,8 @@ fn configuration<H: House>(house: &H) -> String {
     format!(
         "[routing]\nlease = \"{LEASE}\"\n[agents.engineer]\nper_minute = 0\nallow = [\"{channel}:*\"]\n\
          [people.family]\nids = {ids:?}\nscope = \"owner\"\n\
-         [routes.engineer]\nfrom = [\"{channel}:*\"]\nagent = \"engineer\"\nengage = \"pattern\"\npattern = \".\"\n{}",
+         [routes.engineer]\nfrom = [\"{channel}:*\"]\nagent = \"engineer\"\nengage = \"pattern\"\npattern = \".\"\n{}{}",
+        H::ROUTE,
         house.account()
     )
 }

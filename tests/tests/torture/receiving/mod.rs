@@ -1,7 +1,7 @@
 //! The way in under torture, whole: a platform, the hub as a process, and agents.
 //!
 //! - [`killed`]: `kill -9` in the midst of what people write at a server that is no mock: [`synapse`], [`post`], and at those that lie: [`telegram`],
-//!   [`matrix`], [`signal`];
+//!   [`matrix`], [`ntfy`], [`signal`];
 //! - [`discord`]: a Gateway whose sessions end in every way that there is;
 //! - [`hostile`]: everything that a platform can send, and behind each a message that must come;
 //! - [`book`]: what people wrote, the turns and what reached them, held against each other.
@@ -11,6 +11,7 @@ mod discord;
 mod hostile;
 mod killed;
 mod matrix;
+mod ntfy;
 mod post;
 mod signal;
 mod synapse;
