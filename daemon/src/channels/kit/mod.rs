@@ -3,6 +3,7 @@
 //! A channel takes from here what its platform needs. Nothing here knows a channel, or which there are.
 //!
 //! - [`http`]: an account's way to a platform that speaks HTTP, and what an answer means;
+//! - [`websocket`]: a connection over which a platform speaks of its own accord;
 //! - `body`: a file as it comes;
 //! - [`history`]: a text whose answer was lost is looked for in the conversation;
 //! - [`removals`]: what a platform's second answer to a removal means;
@@ -17,3 +18,4 @@ pub(super) mod pause;
 pub(super) mod phone;
 pub mod removals;
 pub(super) mod standing;
+pub mod websocket;

@@ -28,7 +28,7 @@ use tokio_tungstenite::{
     },
 };
 
-use super::socket::accepting;
+use crate::channels::kit::websocket::accepting;
 
 /// What happens on a connection, one after the other.
 #[derive(Debug, Clone, Copy)]
