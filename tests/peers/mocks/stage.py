@@ -99,7 +99,10 @@ def serve(port, platform):
             query = dict(parse_qsl(urlsplit(self.path).query))
             request = Request(self.command, path, headers, kind, query=query)
             if kind == "application/json":
-                request.body = json.loads(raw)
+                # Slack's own client says JSON of nothing.
+                request.body = json.loads(raw) if raw else None
+            elif kind == "application/x-www-form-urlencoded":
+                request.fields = dict(parse_qsl(raw.decode(), keep_blank_values=True))
             elif kind == "multipart/form-data":
                 import io
 

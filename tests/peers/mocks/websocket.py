@@ -15,6 +15,8 @@ class Socket:
         self.reader, self.writer, self.lock = reader, writer, threading.Lock()
         # The code that the client closed with, None without one.
         self.code = None
+        # Whether nothing is answered any more, as over a line that is cut.
+        self.mute = False
 
     def frame(self, kind, data):
         size = len(data)
@@ -55,7 +57,7 @@ class Socket:
             if kind == CLOSE:
                 self.code = struct.unpack(">H", data[:2])[0] if len(data) >= 2 else None
                 return None
-            if kind == PING:
+            if kind == PING and not self.mute:
                 self.frame(PONG, data)
 
 

@@ -40,6 +40,14 @@ impl Mock {
         ports::retrying(|| Self::start("discord", "MTIz.a-token.of_the_test"))
     }
 
+    /// Slack's Socket Mode, and what hearing takes of its Web API.
+    ///
+    /// # Errors
+    /// As those of [`telegram`](Self::telegram).
+    pub fn slack() -> Result<Self> {
+        ports::retrying(|| Self::start("slack", "xoxb-1-2-a-token_of_the_test"))
+    }
+
     fn start(platform: &'static str, token: &'static str) -> Result<Self> {
         let (python, port) = (super::python()?, ports::free()?);
         let script = super::file("mocks").join(platform).with_extension("py");
@@ -69,10 +77,28 @@ impl Mock {
     pub fn account(&self, folder: &Path, token: &str) -> Result<String> {
         let (file, platform, base) = (folder.join("token"), self.platform, self.base_url());
         std::fs::write(&file, token)?;
-        let below = if platform == "discord" { "/api/v10" } else { "" };
+        let below = match platform {
+            "discord" => "/api/v10",
+            "slack" => "/api",
+            _ => "",
+        };
         let file = file.display();
         Ok(format!("[channels.{platform}.home]\ntoken = \"file:{file}\"\nbase_url = \"{base}{below}\"\n"))
     }
+
+    /// The account at a Slack that receives. Both tokens are kept in files of this folder.
+    ///
+    /// # Errors
+    /// The files cannot be written.
+    pub fn hearing_account(&self, folder: &Path) -> Result<String> {
+        let app = folder.join("app-token");
+        std::fs::write(&app, Self::SLACK_APP)?;
+        let account = self.account(folder, self.token)?;
+        Ok(format!("{account}receive = true\napp_token = \"file:{}\"\n", app.display()))
+    }
+
+    /// The app-level token that Slack's takes.
+    pub const SLACK_APP: &str = "xapp-1-A0HUB0001-1-a-token_of_the_test";
 
     /// The one that it takes.
     pub fn token(&self) -> &'static str {

@@ -10,6 +10,7 @@ mod matrix_receives;
 mod signal;
 mod signal_receives;
 mod slack;
+mod slack_receives;
 mod teams;
 mod telegram;
 mod webhook;

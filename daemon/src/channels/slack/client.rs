@@ -34,6 +34,14 @@ pub(super) const EVENT: &str = "gatepost_part";
 /// How many people's direct conversations are remembered at most.
 const MAX_PEOPLE: usize = 2048;
 
+/// Who an account is: the ids of its user and its bot, and its workspace's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Me {
+    pub(super) user: String,
+    pub(super) bot: Option<String>,
+    pub(super) team: String,
+}
+
 /// An app in a workspace.
 pub(super) struct Client {
     pub(super) http: Http,
@@ -225,6 +233,18 @@ impl Client {
         match (said["user"].as_str(), said["team"].as_str()) {
             (Some(user), Some(team)) => Ok(self.http.words(&format!("{user} in {team}"))),
             _ => Err("Slack does not say whose token this is; check base_url".into()),
+        }
+    }
+
+    /// The same in ids, by which its own words are known.
+    ///
+    /// <https://docs.slack.dev/reference/methods/auth.test>
+    pub(super) async fn me(&self) -> Result<Me, Failure> {
+        let said = self.question("auth.test", &[], &mut RateHints::default()).await?;
+        let text = |name: &str| said[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+        match (text("user_id"), text("team_id")) {
+            (Some(user), Some(team)) => Ok(Me { user, bot: text("bot_id"), team }),
+            _ => Err(Failure::Retry("Slack does not say whose token this is; check base_url".into())),
         }
     }
 

@@ -40,6 +40,18 @@ pub(super) fn name(emoji: &str) -> &str {
     NAMES.iter().find(|(sign, _)| *sign == bare).map_or(plain, |(_, name)| name)
 }
 
+/// The sign that Slack's name stands for; the name between colons where it is none of these. A skin's tone is left out.
+pub(super) fn sign(name: &str) -> String {
+    let plain = name.split("::").next().unwrap_or(name);
+    let plain = match plain {
+        "thumbsup" => "+1",
+        "thumbsdown" => "-1",
+        plain => plain,
+    };
+    let known = NAMES.iter().find(|(_, known)| *known == plain);
+    known.map_or_else(|| format!(":{plain}:"), |(sign, _)| (*sign).to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -50,6 +62,20 @@ mod tests {
             [("👍", "+1"), ("❤\u{fe0f}", "heart"), (":tada:", "tada"), ("parrot", "parrot"), ("🦜", "🦜")]
         {
             assert_eq!(name(given), named);
+        }
+    }
+
+    #[test]
+    fn a_reaction_is_a_sign_or_a_name_between_colons() {
+        for (named, shown) in [
+            ("+1", "👍"),
+            ("thumbsup", "👍"),
+            ("+1::skin-tone-3", "👍"),
+            ("tada", "🎉"),
+            ("hub", ":hub:"),
+            ("", "::"),
+        ] {
+            assert_eq!(sign(named), shown);
         }
     }
 }

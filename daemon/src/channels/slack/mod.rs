@@ -10,6 +10,8 @@
 //!
 //! A reply in Slack is a message in the thread of the one that it answers, and a thread is a message with answers; so
 //! both are `thread_ts`, and a new thread is a message that begins with its name.
+//!
+//! What people write and press is heard over connections of their own, where the settings say so ([`receive`]).
 
 mod blocks;
 mod card;
@@ -20,6 +22,7 @@ mod emoji;
 mod files;
 mod located;
 pub(super) mod profile;
+pub mod receive;
 mod reconcile;
 pub(super) mod refusal;
 mod request;
@@ -33,11 +36,17 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 
-use self::{client::Client, profile::CAPABILITIES, request::Request};
+use self::{
+    client::Client,
+    profile::CAPABILITIES,
+    receive::{Listener, Tempo},
+    request::Request,
+};
 use super::{
     Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest,
     OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
+    hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
     limits::Scope,
@@ -51,6 +60,9 @@ const DEFAULT_BASE: &str = "https://slack.com/api";
 #[serde(deny_unknown_fields)]
 struct Settings {
     token: SecretSource,
+    #[serde(default)]
+    receive: bool,
+    app_token: Option<SecretSource>,
     #[serde(default = "default_base")]
     base_url: String,
 }
@@ -62,6 +74,7 @@ fn default_base() -> String {
 struct Slack {
     client: Client,
     kept: Kept,
+    listener: Option<Listener>,
 }
 
 /// The bot that a token is of: `xoxb-`, the workspace's and the bot's number, and what is secret
@@ -86,7 +99,18 @@ pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
     let base = Base::parse("base_url", &settings.base_url).map_err(OpenError::Invalid)?;
+    let listener = match (settings.receive, settings.app_token) {
+        (false, _) => None,
+        (true, None) => {
+            let why = "receive: an account hears over Socket Mode, which takes an app-level token (xapp-…): set app_token";
+            return Err(OpenError::Invalid(why.into()));
+        }
+        (true, Some(app)) => {
+            Some(Listener::new(opening.account, opening.http.clone(), Token::read(app)?, Tempo::USUAL))
+        }
+    };
     Ok(Arc::new(Slack {
+        listener,
         kept: Kept::of(&opening.store),
         client: Client::new(opening.http, base, Token::read_with_identity(settings.token, bot_of)?),
     }))
@@ -128,7 +152,10 @@ impl Adapter for Slack {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.who_am_i().await.map_err(NotReady)
+        let who = self.client.who_am_i().await.map_err(NotReady)?;
+        // Messages go all the same.
+        let troubles = self.listener.iter().flat_map(Listener::trouble);
+        Ok(troubles.fold(who, |who, trouble| format!("{who}; {trouble}")))
     }
 }
 
@@ -183,7 +210,20 @@ impl Sender for Slack {
     }
 }
 
-impl Receiver for Slack {}
+#[async_trait]
+impl Receiver for Slack {
+    async fn listen(&self, hub: &dyn HubHandle) {
+        if let Some(listener) = &self.listener {
+            listener.listen(&self.client, hub).await;
+        }
+    }
+
+    async fn leave(&self) {
+        if let Some(listener) = &self.listener {
+            listener.leave().await;
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -209,6 +249,8 @@ mod tests {
     fn documented_defaults_are_the_defaults() {
         let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
         let all: Settings = toml::from_str(&all).unwrap();
-        assert_eq!(all.base_url, DEFAULT_BASE);
+        let least: Settings = toml::from_str("token = \"env:T\"").unwrap();
+        assert_eq!((all.base_url.as_str(), all.receive), (DEFAULT_BASE, least.receive));
+        assert!(all.app_token.is_some() && least.app_token.is_none());
     }
 }

@@ -25,6 +25,16 @@ pub(in crate::channels) const KEYS: &[Key] = &[
         "The bot token (xoxb-…) of an app in your workspace. It needs chat:write; to find out what became of a lost answer, and in which thread a message is, channels:history, groups:history and im:history; im:read to know whose a direct conversation (D…) is, which is held where an agent has a `hold` entry and nobody knows; files:write and files:read for files, reactions:write, pins:write, users:write and im:write for what their names say.",
     ).identity_in(bot_of),
     key(
+        "receive",
+        "false",
+        "Reads what people write where the bot is, over Socket Mode: messages, edits, reactions, presses and files. Takes app_token. Which events come is set at Slack. One hub for an app.",
+    ).no_identity(),
+    example(
+        "app_token",
+        "\"file:secrets/slack-app\"",
+        "The app-level token (xapp-…) with connections:write, which opens the connection for receive = true and is used for nothing else.",
+    ).no_identity(),
+    key(
         "base_url",
         "\"https://slack.com/api\"",
         "The Web API's address. GovSlack has its own; with http:// everything crosses the network unprotected.",

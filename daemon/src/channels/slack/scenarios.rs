@@ -29,7 +29,7 @@ const TOKEN: &str = "xoxb-secret";
 
 fn slack_with(port: u16, token: impl Into<Token>, kept: Kept) -> Slack {
     let base = Base::parse("base_url", &format!("http://127.0.0.1:{port}/api")).unwrap();
-    Slack { client: Client::new(http(), base, token), kept }
+    Slack { client: Client::new(http(), base, token), kept, listener: None }
 }
 
 pub(super) fn slack(port: u16) -> Slack {

@@ -1,0 +1,173 @@
+//! Reads messages: what somebody wrote, changed, took back, handed on or answered.
+//!
+//! <https://docs.slack.dev/reference/events/message>.
+
+use serde_json::Value;
+
+use super::{
+    draft::{Draft, Link, NOBODY, Ts, channel, id, not_used, thread, unreadable, writer},
+    mrkdwn,
+};
+use crate::channels::{
+    received::{Author, AuthorKind, Conversation, Dropped, Event, MAX_FILES, Received, ReplyTo, Words},
+    slack::client::Me,
+};
+
+/// Kinds of messages that are somebody's words (<https://docs.slack.dev/reference/events/message#subtypes>).
+const WORDS: [&str; 4] = ["file_share", "thread_broadcast", "me_message", "bot_message"];
+
+/// Messages of others that one hands on, as far as they are looked at.
+const MAX_SHARED: usize = 4;
+
+/// An event of the type `message`.
+///
+/// # Errors
+/// It is nobody's words, or changes none.
+pub(super) fn read(event: &Value, me: &Me) -> Result<Draft, Dropped> {
+    let channel = channel(&event["channel"]).ok_or_else(|| unreadable("message"))?;
+    match event["subtype"].as_str() {
+        Some("message_changed") => changed(channel, event, me),
+        Some("message_deleted") => {
+            let ts = Ts::of(&event["deleted_ts"]);
+            deleted(channel, ts, &event["previous_message"], &event["event_ts"], me)
+        }
+        _ => written(channel, event, me),
+    }
+}
+
+/// An event of the type `app_mention`: the same message, which comes as a `message` too where the account hears those.
+///
+/// # Errors
+/// As those of [`read`].
+pub(super) fn mention(event: &Value, me: &Me) -> Result<Draft, Dropped> {
+    let channel = channel(&event["channel"]).ok_or_else(|| unreadable("app_mention"))?;
+    let mut draft = written(channel, event, me)?;
+    draft.received.mentions_me = draft.received.author.kind != AuthorKind::Myself;
+    Ok(draft)
+}
+
+/// A new message of a conversation, also one that was asked for after a gap.
+///
+/// # Errors
+/// It is nobody's words.
+pub(super) fn written(channel: String, message: &Value, me: &Me) -> Result<Draft, Dropped> {
+    if let Some(kind) = message["subtype"].as_str().filter(|kind| !WORDS.contains(kind)) {
+        return Err(not_used(&format!("message of subtype {kind}")));
+    }
+    let read = Ts::of(&message["ts"]).zip(writer(message, me));
+    let Some((ts, author)) = read else { return Err(unreadable("message")) };
+    let (words, links) = words(message, me);
+    if words.text.is_empty() && links.is_empty() && words.missing.is_empty() {
+        return Err(not_used("message without content"));
+    }
+    Ok(draft(channel, (ts, message), author, format!("{ts}"), Event::Message(words), links, me))
+}
+
+/// Changed words (<https://docs.slack.dev/reference/events/message/message_changed>). Its files came with the message.
+fn changed(channel: String, event: &Value, me: &Me) -> Result<Draft, Dropped> {
+    let (message, before) = (&event["message"], &event["previous_message"]);
+    // What has answers leaves a stone where it was.
+    if message["subtype"] == "tombstone" {
+        return deleted(channel, Ts::of(&message["ts"]), before, &event["event_ts"], me);
+    }
+    if let Some(kind) = message["subtype"].as_str().filter(|kind| !WORDS.contains(kind)) {
+        return Err(not_used(&format!("message_changed of subtype {kind}")));
+    }
+    // Slack has found out what a link shows, counted an answer, or guessed a language.
+    let is_same = before["text"].is_string() && before["text"] == message["text"];
+    let Some(edited) = Ts::of(&message["edited"]["ts"]).filter(|_| !is_same) else {
+        return Err(not_used("message_changed without an edit"));
+    };
+    let read = Ts::of(&message["ts"]).zip(writer(message, me));
+    let Some((ts, author)) = read else { return Err(unreadable("message_changed")) };
+    let (words, _) = words(message, me);
+    let event = Event::Edit(Words { missing: vec![], ..words });
+    let mut draft = draft(channel, (ts, message), author, format!("{ts}:{edited}"), event, vec![], me);
+    draft.received.said_at = edited.at();
+    Ok(draft)
+}
+
+/// <https://docs.slack.dev/reference/events/message/message_deleted>. Slack says who wrote it, and not who took it back.
+fn deleted(channel: String, ts: Option<Ts>, before: &Value, when: &Value, me: &Me) -> Result<Draft, Dropped> {
+    let ts = ts.ok_or_else(|| unreadable("message_deleted"))?;
+    let author = writer(before, me).unwrap_or_else(|| Author { id: NOBODY.into(), ..Author::default() });
+    let author = Author { unverified: true, ..author };
+    let received = Received {
+        key: format!("{channel}:{ts}"),
+        conversation: Conversation { thread: thread(before).map(|ts| ts.to_string()), ..Default::default() },
+        author,
+        message_id: Some(ts.to_string()),
+        said_at: Ts::of(when).and_then(Ts::at),
+        mentions_me: false,
+        event: Event::Delete,
+    };
+    Ok(Draft { channel, links: vec![], received })
+}
+
+fn draft(
+    channel: String,
+    (ts, message): (Ts, &Value),
+    author: Author,
+    key: String,
+    event: Event,
+    links: Vec<Link>,
+    me: &Me,
+) -> Draft {
+    let words = event.words();
+    let text = words.map_or("", |words| words.text.as_str());
+    let answers_me = words.and_then(|words| words.reply_to.as_ref()).is_some_and(|reply| reply.mine);
+    let calls_me = mrkdwn::people(text).any(|person| person == me.user);
+    let received = Received {
+        key: format!("{channel}:{key}"),
+        conversation: Conversation { thread: thread(message).map(|ts| ts.to_string()), ..Default::default() },
+        mentions_me: author.kind != AuthorKind::Myself && (calls_me || answers_me),
+        author,
+        message_id: Some(ts.to_string()),
+        said_at: ts.at(),
+        event,
+    };
+    Draft { channel, links, received }
+}
+
+/// Text and files. A message in a thread answers the one that the thread began with.
+fn words(message: &Value, me: &Me) -> (Words, Vec<Link>) {
+    let mut text = message["text"].as_str().unwrap_or_default().to_owned();
+    let shared = message["attachments"].as_array().into_iter().flatten();
+    let mut forwarded = false;
+    for one in shared.filter(|one| one["is_share"] == true).take(MAX_SHARED) {
+        if let Some(theirs) = one["text"].as_str().filter(|theirs| !theirs.is_empty()) {
+            text = if text.is_empty() { theirs.to_owned() } else { format!("{text}\n\n{theirs}") };
+            forwarded = true;
+        }
+    }
+    let reply_to = thread(message).map(|root| {
+        let author = id(&message["parent_user_id"]);
+        ReplyTo { id: root.to_string(), mine: author.as_deref() == Some(&me.user), author, text: None }
+    });
+    let (mut links, mut missing) = (Vec::new(), Vec::new());
+    for file in message["files"].as_array().into_iter().flatten().take(MAX_FILES) {
+        match link(file) {
+            Ok(link) => links.push(link),
+            Err(why) => missing.push(why),
+        }
+    }
+    (Words { text, missing, forwarded, reply_to, ..Words::default() }, links)
+}
+
+/// <https://docs.slack.dev/reference/objects/file-object>.
+///
+/// # Errors
+/// Slack does not have it: in a line for whoever reads the message.
+fn link(file: &Value) -> Result<Link, String> {
+    let text = |name: &str| file[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+    let name = text("name").or_else(|| text("title")).unwrap_or_else(|| "file".into());
+    match file["mode"].as_str() {
+        Some("tombstone") => return Err(format!("{name}: it was deleted")),
+        Some("hidden_by_limit") => return Err(format!("{name}: the workspace shows it no more")),
+        Some("external") => return Err(format!("{name}: it is not kept at Slack")),
+        _ => {}
+    }
+    let url = text("url_private_download").or_else(|| text("url_private"));
+    let id = id(&file["id"]).ok_or_else(|| format!("{name}: Slack does not say which file it is"))?;
+    Ok(Link { id, name, kind: text("mimetype"), size: file["size"].as_u64(), url })
+}

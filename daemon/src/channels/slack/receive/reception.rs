@@ -1,0 +1,295 @@
+//! The task that reads: in the order in which events come, a batch at a time, each acknowledged once its batch is on disk.
+//! Gaps are filled beside it, so that nothing new waits for them.
+
+use std::{
+    collections::VecDeque,
+    future::pending,
+    sync::{PoisonError, atomic::Ordering},
+};
+
+use futures_util::{FutureExt as _, future::BoxFuture};
+use tokio::{
+    sync::mpsc,
+    time::{Instant, sleep, sleep_until},
+};
+
+use super::{
+    Listener,
+    backlog::{self, Filled, Missed},
+    draft::{Draft, Ts},
+    envelope::Content,
+    files,
+    known::Known,
+    mrkdwn,
+};
+use crate::{
+    channels::{
+        hub_handle::HubHandle,
+        received::{AuthorKind, Batch, Dropped, Event, MAX_BATCH, Received},
+        slack::{
+            client::{Client, Me},
+            target::is_direct,
+        },
+    },
+    clock,
+};
+
+/// Events that are written down together at most.
+const TOGETHER: usize = 50;
+/// Keys that are remembered: what comes again brings its files again, which then need not be fetched.
+const RECENT: usize = 256;
+/// People whose names are looked up for one text.
+const MAX_NAMES: usize = 8;
+
+/// How far Slack's clock may be ahead of the hub's, in milliseconds.
+const SKEW: i64 = 3_600_000;
+
+/// What a connection hands over.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// Something happened, and how it is acknowledged.
+    Event(Content, Option<Ack>),
+    /// A connection is open, after there was none.
+    Gap,
+}
+
+/// How an envelope is acknowledged: by its id, over the connection over which it came.
+#[derive(Debug)]
+pub(super) struct Ack {
+    pub(super) id: String,
+    pub(super) to: mpsc::Sender<String>,
+}
+
+/// The task.
+pub(super) struct Reception<'a> {
+    listener: &'a Listener,
+    client: &'a Client,
+    hub: &'a dyn HubHandle,
+    me: &'a Me,
+    known: Known,
+    /// What is written down next, and what is acknowledged then.
+    batch: Batch,
+    acks: Vec<Ack>,
+    recent: VecDeque<String>,
+    /// When all conversations are to be asked, and when they were.
+    due: Option<Instant>,
+    asked: Option<Instant>,
+    /// What cannot be read of this gap.
+    missed: Option<String>,
+}
+
+impl<'a> Reception<'a> {
+    pub(super) fn new(
+        listener: &'a Listener,
+        client: &'a Client,
+        hub: &'a dyn HubHandle,
+        me: &'a Me,
+        known: Known,
+    ) -> Self {
+        Self {
+            listener,
+            client,
+            hub,
+            me,
+            known,
+            batch: Batch::default(),
+            acks: Vec::new(),
+            recent: VecDeque::new(),
+            due: None,
+            asked: None,
+            missed: None,
+        }
+    }
+
+    pub(super) async fn run(mut self, mut waiting: mpsc::Receiver<Told>) {
+        let (mut some, mut asking) = (Vec::new(), None::<BoxFuture<'a, Filled>>);
+        loop {
+            if asking.is_none() {
+                asking = self.next_question();
+            }
+            let due = self.due.filter(|_| asking.is_none());
+            let answer = async {
+                match &mut asking {
+                    Some(asking) => asking.await,
+                    None => pending().await,
+                }
+            };
+            tokio::select! {
+                count = waiting.recv_many(&mut some, TOGETHER) => {
+                    if count == 0 {
+                        return;
+                    }
+                    for told in some.drain(..) {
+                        self.take(told).await;
+                    }
+                    self.write().await;
+                }
+                filled = answer => {
+                    asking = None;
+                    self.fill(filled).await;
+                }
+                () = async { sleep_until(due.unwrap_or_else(Instant::now)).await }, if due.is_some() => {
+                    self.ask_all();
+                }
+            }
+        }
+    }
+
+    /// Reads one event into the batch.
+    async fn take(&mut self, told: Told) {
+        match told {
+            Told::Event(Content::Read(read), ack) => {
+                match read {
+                    Ok(drafts) => {
+                        for draft in drafts {
+                            self.add(Ok(draft)).await;
+                        }
+                    }
+                    Err(dropped) => self.add(Err(dropped)).await,
+                }
+                // Last: a batch that was full before is written with what it was read from alone.
+                self.acks.extend(ack);
+            }
+            Told::Event(Content::Limited, ack) => {
+                self.acks.extend(ack);
+                tracing::warn!(
+                    account = self.listener.account,
+                    "more happens at Slack than it tells one app of: some of it is left out"
+                );
+                self.ask_soon();
+            }
+            Told::Gap => self.ask_soon(),
+        }
+    }
+
+    /// All conversations are asked, but not all the time.
+    fn ask_soon(&mut self) {
+        let earliest = self.asked.map(|asked| asked + self.listener.tempo.between);
+        match earliest.filter(|earliest| *earliest > Instant::now()) {
+            Some(earliest) => self.due = self.due.or(Some(earliest)),
+            None => self.ask_all(),
+        }
+    }
+
+    fn ask_all(&mut self) {
+        (self.due, self.asked, self.missed) = (None, Some(Instant::now()), None);
+        self.listener.overflowed.store(false, Ordering::Relaxed);
+        self.known.all_are_behind();
+    }
+
+    fn next_question(&self) -> Option<BoxFuture<'a, Filled>> {
+        let next = self.known.next_behind()?;
+        Some(backlog::fill(self.client, self.me, self.listener.tempo, next).boxed())
+    }
+
+    /// Writes down what was said in a gap.
+    async fn fill(&mut self, Filled { spot, gap, read, missed }: Filled) {
+        for one in read {
+            // What goes no further was counted when it came, if it did.
+            if let Ok(draft) = one {
+                self.add(Ok(draft)).await;
+            }
+        }
+        self.known.is_filled(&spot, gap);
+        let why = match missed {
+            None => None,
+            Some(Missed::More) => Some("more was said there than is read".to_owned()),
+            Some(Missed::Away(why)) => Some(why),
+            Some(Missed::Refused(why)) => {
+                // Until something is heard there again.
+                self.known.forget(&spot);
+                Some(why)
+            }
+        };
+        if let Some(why) = why {
+            let (account, channel) = (&self.listener.account, &spot.channel);
+            tracing::warn!(account, channel, why, "not all that was said meanwhile is read");
+            self.missed = Some(format!("not all that was said meanwhile in {channel} is read: {why}"));
+        }
+        self.write().await;
+        if self.known.next_behind().is_none() {
+            let missed = self.missed.take();
+            *self.listener.missed.lock().unwrap_or_else(PoisonError::into_inner) = missed;
+        }
+    }
+
+    /// Adds what was read to the batch, as far as there is more to say of it.
+    async fn add(&mut self, read: Result<Draft, Dropped>) {
+        if self.batch.received.len() + self.batch.dropped.len() >= MAX_BATCH {
+            self.write().await;
+        }
+        match read {
+            Ok(draft) => {
+                // A time that is not yet would be a place behind all that is said until then.
+                let is_past = |ts: Ts| ts.at().is_some_and(|at| at < clock::now_ms() + SKEW);
+                if let Some((channel, thread, ts)) = draft.said().filter(|(.., ts)| is_past(*ts)) {
+                    self.known.said(channel, thread, ts);
+                }
+                let received = self.settle(draft).await;
+                self.batch.received.push(received);
+            }
+            Err(dropped) => self.batch.dropped.push(dropped),
+        }
+    }
+
+    /// Makes a draft what the hub is told. What is nobody's words goes no further, so nothing is asked for it.
+    async fn settle(&mut self, mut draft: Draft) -> Received {
+        let key = format!("{} {}", draft.received.event.word(), draft.received.key);
+        let comes_again = self.recent.contains(&key);
+        if comes_again || draft.received.author.kind != AuthorKind::Person {
+            return draft.placed(None, None);
+        }
+        let (directory, client) = (&self.listener.directory, self.client);
+        let place = directory.place(client, &draft.channel).await;
+        let author = &mut draft.received.author;
+        if author.name.is_none() && !author.unverified {
+            author.name = directory.name(client, &author.id).await;
+        }
+        if let Some(words) = draft.received.event.words() {
+            let mut names = Vec::new();
+            for person in mrkdwn::people(&words.text).take(MAX_NAMES) {
+                names.push((person.to_owned(), directory.name(client, person).await));
+            }
+            mrkdwn::plain_words(&mut draft.received.event, |person| {
+                names.iter().find(|(id, _)| id == person)?.1.clone()
+            });
+        }
+        let links = std::mem::take(&mut draft.links);
+        if let Event::Message(words) = &mut draft.received.event {
+            files::fetch_all(client, self.hub, links, words).await;
+        }
+        if self.recent.len() >= RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(key);
+        let title = place.title.filter(|_| !is_direct(&draft.channel));
+        draft.placed(place.person, title)
+    }
+
+    /// Writes the batch down, however long that takes, and acknowledges it.
+    async fn write(&mut self) {
+        if self.known.have_moved() || self.batch != Batch::default() {
+            let mut batch = std::mem::take(&mut self.batch);
+            batch.positions = vec![self.known.position()];
+            let (account, mut failures) = (&self.listener.account, 0);
+            while self.hub.receive(batch.clone()).await.is_err() {
+                if failures == 0 {
+                    tracing::warn!(account, "what came from Slack cannot be written down; it waits");
+                }
+                sleep(self.listener.tempo.pause(failures)).await;
+                failures += 1;
+            }
+            if failures > 0 {
+                tracing::info!(account, "what came from Slack is written down again");
+            }
+            self.known.is_written();
+        }
+        for Ack { id, to } in self.acks.drain(..) {
+            // Over a connection that is gone nothing is acknowledged: the event comes again, and its key is known.
+            let _ = to.try_send(id);
+        }
+        if self.listener.overflowed.load(Ordering::Relaxed) {
+            self.ask_soon();
+        }
+    }
+}
