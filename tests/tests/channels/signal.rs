@@ -71,7 +71,7 @@ async fn the_stream_of_the_real_daemon_is_listened_to() -> Result<()> {
     server.next_for("/api/v1/events", Answer::Says(500, Value::Null));
     let fixture = TestHub::start(&agents_on("signal", &receiving(&server.url()))).await?;
     let said = |fixture: &TestHub| -> Result<String> {
-        let told = fixture.operator()?.get("/v1/channels")?.body;
+        let told = fixture.operator()?.get("/v1/channels?fresh=true")?.body;
         Ok(text(&told["channels"][0], "said").to_owned())
     };
     eventually("it says why nothing comes", || {
