@@ -39,6 +39,8 @@ pub(super) struct Draft {
     pub(super) received: Received,
     /// Its files, which are still at signal-cli.
     pub(super) files: Vec<Sent>,
+    /// The id that an edited message has from now on.
+    pub(super) revision: Option<String>,
 }
 
 /// A message that is referred to.
@@ -236,10 +238,11 @@ impl<'a> Content<'a> {
     fn edit(self, edit: &Value) -> Option<Result<Draft, Dropped>> {
         let target = time(&edit["targetSentTimestamp"])?;
         let Some(said) = self.words() else { return Some(Err(not_used("editMessage without words"))) };
-        let id = format!("{}/{target}", self.author.id);
+        let [id, revision] = [target, self.sent].map(|at| format!("{}/{at}", self.author.id));
         let mut draft = self.said(id, said, Event::Edit);
         draft.received.key = format!("{}:{target}", draft.received.key);
         draft.files.clear();
+        draft.revision = Some(revision);
         Some(Ok(draft))
     }
 
@@ -273,7 +276,7 @@ impl<'a> Content<'a> {
             mentions_me: false,
             event,
         };
-        Draft { received, files: Vec::new() }
+        Draft { received, files: Vec::new(), revision: None }
     }
 
     /// By what a message without words tells something. Who came to a group or left it, signal-cli does not say: only that it changed.

@@ -15,6 +15,7 @@ use super::{
     frames::{Frame, Frames},
     mode::{self, Mode},
     names::Names,
+    revisions::Revisions,
 };
 use crate::channels::{
     Failure, RateHints,
@@ -131,6 +132,7 @@ impl Listener {
             hub,
             me: Me { number: client.account().to_owned(), uuid: None },
             names: Names::default(),
+            revisions: Revisions::default(),
             batch: Batch::default(),
             written: last.clone(),
             last,
@@ -153,6 +155,7 @@ struct Reception<'a> {
     hub: &'a dyn HubHandle,
     me: Me,
     names: Names,
+    revisions: Revisions,
     /// What is written down next.
     batch: Batch,
     /// The id of the last event of it, and of the last that is written down.
@@ -282,6 +285,7 @@ impl Reception<'_> {
             Ok(draft) => draft,
             Err(dropped) => return self.batch.dropped.push(dropped),
         };
+        self.revisions.settle(&mut draft);
         if !draft.files.is_empty() {
             // A file may take minutes, and what is only here a release of signal-cli never repeats.
             self.write().await;

@@ -6,7 +6,7 @@
 //! Signal; without it, it is lost: `mode` finds that out.
 //!
 //! - `frames`: bytes as events; `envelope`: an event as what somebody did; `words`: what a message says;
-//! - `names`: what people and groups are called;
+//! - `names`: what people and groups are called; `revisions`: under which id an edited message came first;
 //! - `files`: files, fetched at once; `mode`: whether something is lost while the hub is away;
 //! - `listen`: the loop over all of it; `signs`: what others see of the account meanwhile.
 
@@ -16,6 +16,7 @@ mod frames;
 mod listen;
 mod mode;
 mod names;
+mod revisions;
 mod signs;
 #[cfg(test)]
 mod tests;

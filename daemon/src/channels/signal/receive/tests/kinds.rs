@@ -64,7 +64,7 @@ fn not_used(what: &str) -> Dropped {
 #[test]
 fn a_message_to_the_account_is_direct_and_names_who_wrote_it_by_their_own_id() {
     let read = told(&message(1_700_000_000_000, &json!({"message": "Hello"}))).unwrap();
-    let Draft { received, files } = read;
+    let Draft { received, files, revision: None } = read else { panic!("a new message") };
     assert_eq!(received.key, format!("message:{ANNA}:{ANNA}:1700000000000"));
     assert_eq!((received.conversation.address.as_str(), received.conversation.direct), (ANNA, true));
     assert_eq!(

@@ -210,6 +210,31 @@ async fn files_are_fetched_and_one_that_cannot_be_had_leaves_a_line() {
 }
 
 #[tokio::test]
+async fn what_is_done_to_an_edited_message_is_done_to_the_first() {
+    let mock = SignalMock::start().await;
+    let edit = |at: i64, target: i64| {
+        let edited =
+            json!({"targetSentTimestamp": target, "dataMessage": {"timestamp": at, "message": "Better"}});
+        envelope(at, &json!({ "editMessage": edited }))
+    };
+    let quote = json!({"id": 3, "authorUuid": ANNA, "text": "Better"});
+    mock.platform.tell([
+        text(1),
+        edit(2, 1),
+        edit(3, 2),
+        message(4, &json!({"message": "I mean", "quote": quote})),
+        message(5, &json!({"remoteDelete": {"timestamp": 3}})),
+    ]);
+    let (hub, signal) = (HubMock::default(), at(&mock));
+    let received = listening(&signal, &hub, hub.received(5)).await;
+    let first = format!("{ANNA}/1");
+    for index in [0, 1, 2, 4] {
+        assert_eq!(received[index].message_id.as_ref(), Some(&first), "{:?}", received[index]);
+    }
+    assert_eq!(received[3].event.words().unwrap().reply_to.as_ref().unwrap().id, first);
+}
+
+#[tokio::test]
 async fn who_is_mentioned_is_called_as_the_account_knows_them_and_is_asked_for_once() {
     let mock = SignalMock::start().await;
     let bob = "cccccccc-0000-4000-8000-00000000000c";
