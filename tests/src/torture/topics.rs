@@ -53,6 +53,8 @@ struct State {
     sent: Vec<(String, String)>,
     did: BTreeMap<&'static str, usize>,
     errors: u64,
+    /// Whether the last stream was none, or was cut off: the next is whole, for a client waits longer each time.
+    was_wrong: bool,
 }
 
 impl Topics {
@@ -156,7 +158,9 @@ impl Shared {
     }
 
     fn stream(&self, mut stream: &TcpStream, end: &str) -> Result<()> {
-        if self.falls(WRONG) {
+        let is_whole = std::mem::take(&mut self.state().was_wrong);
+        if !is_whole && self.falls(WRONG) {
+            self.state().was_wrong = true;
             self.say_no(stream)?;
             return Ok(stream.shutdown(Shutdown::Both)?);
         }
@@ -186,7 +190,8 @@ impl Shared {
                 Some((_, line)) => {
                     stream.write_all(format!("{line}\n").as_bytes())?;
                     at += 1;
-                    if self.falls(CUT) {
+                    if !is_whole && self.falls(CUT) {
+                        self.state().was_wrong = true;
                         self.state().count("cut off");
                         return Ok(stream.shutdown(Shutdown::Both)?);
                     }
