@@ -17,10 +17,10 @@ use crate::{
     channels::{
         Failure, RateHints,
         hub_handle::{HubHandle, Unavailable},
-        kit::{http::Silence, standing::Standing},
+        kit::{http::Silence, pause::chance, standing::Standing},
         received::{Batch, DropReason, Dropped, Event, Position},
     },
-    clock, random,
+    clock,
 };
 
 /// The stream of which the position is.
@@ -253,9 +253,4 @@ fn unwritten(error: Unavailable) -> Failure {
 /// Since 1970.
 fn seconds() -> i64 {
     clock::now_ms() / 1000
-}
-
-/// From zero to one.
-fn chance() -> f64 {
-    f64::from(u32::from_le_bytes(random::bytes())) / f64::from(u32::MAX)
 }
