@@ -143,7 +143,7 @@ fn an_agent_is_told_what_people_do_and_answers_where_it_was_asked() -> Result<()
     let press = json!({
         "type": "block_actions", "team": {"id": "T0HOUSE01"}, "user": {"id": ANN, "username": "ann"}, "trigger_id": "1.2",
         "container": {"type": "message", "message_ts": root, "channel_id": KITCHEN}, "channel": {"id": KITCHEN},
-        "actions": [{"type": "button", "action_id": "button_0_0", "value": "again", "action_ts": "1790000009.000300"}],
+        "actions": [{"type": "button", "action_id": "button_0_0", "value": "again", "action_ts": root}],
     });
     mock.happen(json!({"tell": press, "type": "interactive"}))?;
     let told = turn(&agent)?;
