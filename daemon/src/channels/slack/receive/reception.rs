@@ -184,11 +184,9 @@ impl<'a> Reception<'a> {
 
     /// Writes down what was said in a gap.
     async fn fill(&mut self, Filled { spot, gap, read, missed }: Filled) {
-        for one in read {
-            // What goes no further was counted when it came, if it did.
-            if let Ok(draft) = one {
-                self.add(Ok(draft)).await;
-            }
+        // What goes no further was counted when it came, if it did.
+        for draft in read.into_iter().flatten() {
+            self.add(Ok(draft)).await;
         }
         self.known.is_filled(&spot, gap);
         let why = match missed {
