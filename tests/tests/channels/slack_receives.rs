@@ -114,7 +114,7 @@ fn an_agent_is_told_what_people_do_and_answers_where_it_was_asked() -> Result<()
     let told = turn(&agent)?;
     let items = told["items"].as_array().context("items")?;
     ensure!(items.len() == 1, "{told}");
-    ensure!(text(&items[0], "text") == format!("@Ann 1 is the oven <on>? See (https://a.test/)"), "{told}");
+    ensure!(text(&items[0], "text") == "@Ann 1 is the oven <on>? See (https://a.test/)", "{told}");
     ensure!(items[0]["message_id"] == ts.as_str() && items[0]["engages"] == true, "{told}");
     ensure!(items[0]["sender"]["name"] == "Ann 1" && told["conversation"]["title"] == "kitchen", "{told}");
     ensure!(
