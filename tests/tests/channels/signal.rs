@@ -68,7 +68,10 @@ async fn the_stream_of_the_real_daemon_is_listened_to() -> Result<()> {
     let daemon = SignalCli::start()?;
     let receiving = |url: &str| format!("{}receive = true\n", channel(url));
     let (server, mock) = signal::start_with()?;
-    server.next_for("/api/v1/events", Answer::Says(500, Value::Null));
+    // For longer than ten seconds: so long an answer about the channels is kept.
+    for _ in 0..5 {
+        server.next_for("/api/v1/events", Answer::Says(500, Value::Null));
+    }
     let fixture = TestHub::start(&agents_on("signal", &receiving(&server.url()))).await?;
     let said = |fixture: &TestHub| -> Result<String> {
         let told = fixture.operator()?.get("/v1/channels?fresh=true")?.body;

@@ -20,7 +20,7 @@ const GROUP: &str = "Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
 
 fn listening(server: &MockServer) -> Result<SpawnedHub> {
     SpawnedHub::start(&format!(
-        "[agents.engineer]\nallow = [\"signal:*\"]\n[people.ann]\nids = [\"signal:{ANN}\"]\nscope = \"owner\"\n\
+        "[agents.engineer]\nallow = [\"signal:*\"]\ncross_context = \"allow\"\n[people.ann]\nids = [\"signal:{ANN}\"]\nscope = \"owner\"\n\
          [routes.engineer]\nfrom = [\"signal:*\"]\nagent = \"engineer\"\n\
          [channels.signal.home]\nurl = \"{}\"\naccount = \"{}\"\nreceive = true\n",
         server.url(),
@@ -28,10 +28,11 @@ fn listening(server: &MockServer) -> Result<SpawnedHub> {
     ))
 }
 
-/// What was received, in its order: its kind, the message and the text.
+/// What was received, in its order: its kind, the message that it is or is about, and the text.
 fn rows(hub: &SpawnedHub) -> Result<Vec<(String, String, String)>> {
     let db = database::open(&hub.data_dir())?;
-    let mut rows = db.prepare("SELECT kind, platform_id, text FROM inbound ORDER BY seq")?;
+    let mut rows = db
+        .prepare("SELECT kind, coalesce(platform_id, facts ->> '$.about'), text FROM inbound ORDER BY seq")?;
     let rows = rows.query_map([], |row| {
         Ok((
             row.get(0)?,
@@ -109,7 +110,7 @@ fn each_kind_of_event_is_a_row_and_a_group_wakes_by_a_mention_alone() -> Result<
 
     let asked = agent.send_and_wait(&json!({"to": format!("signal:{ANN}"), "message": "Tea?"}))?;
     let own = text(&asked["parts"][0], "platform_id").to_owned();
-    let own_at: u64 = own.parse()?;
+    let own_at: u64 = own.parse().with_context(|| asked.to_string())?;
     says(&mock, 21, &json!({ "message": "One" }));
     let edit = json!({"targetSentTimestamp": 21, "dataMessage": {"timestamp": 22, "message": "Two"}});
     mock.stream.happens(&envelope(ANN, 22, &json!({ "editMessage": edit })));
