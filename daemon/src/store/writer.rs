@@ -165,9 +165,9 @@ mod tests {
         let mut connection = Connection::open(folder.path().join("gatepost.db")).unwrap();
         connection.execute_batch("PRAGMA journal_mode = wal; CREATE TABLE t (n)").unwrap();
         let checkpoints = Checkpoints::begin(folder.path(), &mut connection).unwrap();
-        // Within the commit, as a sync is.
+        // Within the commit, as a sync is; long, so that also on a busy machine all are back within its share.
         let slow = |_: &mut _, _| {
-            thread::sleep(Duration::from_millis(200));
+            thread::sleep(Duration::from_millis(800));
             Ok(())
         };
         connection.wal_hook(Some(slow)).unwrap();
