@@ -17,20 +17,20 @@ pub(super) struct Round {
     answered: Instant,
     /// How long the disk took for it.
     took: Duration,
-    /// How many shared it.
-    shared: usize,
+    /// How many may want the next: who shared it, and who came meanwhile.
+    expected: usize,
 }
 
 impl Round {
-    /// One whose callers have just been answered.
-    pub(super) fn ended(took: Duration, shared: usize) -> Self {
-        Self { answered: Instant::now(), took, shared }
+    /// One whose callers have just been answered; so many may want the next.
+    pub(super) fn ended(took: Duration, expected: usize) -> Self {
+        Self { answered: Instant::now(), took, expected }
     }
 
     /// How long the next commit still waits for others, if so many want it by now.
     pub(super) fn waits(self, here: usize, now: Instant) -> Option<Duration> {
         // One alone has nobody to wait for.
-        if self.took < SLOW || self.shared < 2 || here >= self.shared {
+        if self.took < SLOW || self.expected < 2 || here >= self.expected {
             return None;
         }
         let until = self.answered + self.took / SHARE;
@@ -43,7 +43,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_slow_commit_is_shared_by_all_that_shared_the_last_if_they_come_soon() {
+    fn a_slow_commit_is_shared_by_all_that_may_want_it_if_they_come_soon() {
         let round = Round::ended(Duration::from_millis(40), 3);
         let after = |milliseconds| round.answered + Duration::from_millis(milliseconds);
         assert_eq!(round.waits(1, after(0)), Some(Duration::from_millis(10)));
@@ -55,9 +55,9 @@ mod tests {
 
     #[test]
     fn nobody_waits_for_others_on_a_fast_disk_or_alone() {
-        for (took, shared) in [(3, 64), (40, 1), (40, 0), (0, 64)] {
-            let round = Round::ended(Duration::from_millis(took), shared);
-            assert_eq!(round.waits(0, round.answered), None, "{took} ms for {shared}");
+        for (took, expected) in [(3, 64), (40, 1), (40, 0), (0, 64)] {
+            let round = Round::ended(Duration::from_millis(took), expected);
+            assert_eq!(round.waits(0, round.answered), None, "{took} ms for {expected}");
         }
     }
 }

@@ -43,24 +43,26 @@ pub(super) fn work(
     commits: &AtomicU64,
     mut checkpoints: Checkpoints,
 ) {
-    let mut last: Option<Round> = None;
+    let (mut last, mut waiting) = (None::<Round>, Vec::<Job>::new());
     loop {
-        let first = match checkpoints.is_worth_one() {
-            true => queue.recv_timeout(QUIET),
-            false => queue.recv().map_err(RecvTimeoutError::from),
-        };
-        let first = match first {
-            Ok(first) => first,
-            Err(RecvTimeoutError::Timeout) => {
-                checkpoints.begin_one();
-                continue;
+        if waiting.is_empty() {
+            let first = match checkpoints.is_worth_one() {
+                true => queue.recv_timeout(QUIET),
+                false => queue.recv().map_err(RecvTimeoutError::from),
+            };
+            match first {
+                Ok(first) => waiting.push(first),
+                Err(RecvTimeoutError::Timeout) => {
+                    checkpoints.begin_one();
+                    continue;
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
             }
-            Err(RecvTimeoutError::Disconnected) => break,
-        };
-        let waited = gather(first, queue, last);
-        let more = MAX_JOBS_TOGETHER.saturating_sub(waited.len());
+        }
+        gather(&mut waiting, queue, last);
+        let more = MAX_JOBS_TOGETHER.saturating_sub(waiting.len());
         let (replies, committed, took) =
-            batch(connection, waited.into_iter().chain(queue.try_iter().take(more)));
+            batch(connection, waiting.drain(..).chain(queue.try_iter().take(more)));
         let shared = replies.len();
         match &committed {
             Ok(()) => {
@@ -69,10 +71,12 @@ pub(super) fn work(
             }
             Err(error) => space.failed(error),
         }
+        // Those who came meanwhile, before who is answered now comes again.
+        waiting.extend(queue.try_iter().take(MAX_JOBS_TOGETHER));
         for tell in replies {
             tell(committed.clone().map_err(StoreError::Commit));
         }
-        last = Some(Round::ended(took, shared));
+        last = Some(Round::ended(took, shared + waiting.len()));
         checkpoints.committed(connection);
     }
     drop(checkpoints);
@@ -82,17 +86,15 @@ pub(super) fn work(
     }
 }
 
-/// The first piece of work, and what comes of the last round's callers while the disk is slow.
-fn gather(first: Job, queue: &mpsc::Receiver<Job>, last: Option<Round>) -> Vec<Job> {
-    let mut jobs = vec![first];
-    jobs.extend(queue.try_iter().take(MAX_JOBS_TOGETHER - 1));
-    while let Some(left) = last.and_then(|round| round.waits(jobs.len(), Instant::now())) {
-        match queue.recv_timeout(left) {
-            Ok(job) => jobs.push(job),
-            Err(_) => break,
-        }
+/// Adds to what is waiting what has come, and while the disk is slow what comes of the last round's callers.
+fn gather(waiting: &mut Vec<Job>, queue: &mpsc::Receiver<Job>, last: Option<Round>) {
+    waiting.extend(queue.try_iter().take(MAX_JOBS_TOGETHER.saturating_sub(waiting.len())));
+    while waiting.len() < MAX_JOBS_TOGETHER
+        && let Some(left) = last.and_then(|round| round.waits(waiting.len(), Instant::now()))
+        && let Ok(job) = queue.recv_timeout(left)
+    {
+        waiting.push(job);
     }
-    jobs
 }
 
 type Committed = Result<(), Arc<rusqlite::Error>>;
