@@ -25,6 +25,8 @@ pub const MAX_FILES: usize = 16;
 pub const MAX_BATCH: usize = 200;
 /// The longest position, in bytes: Matrix's `since` is the longest known, some hundred.
 pub const MAX_POSITION_BYTES: usize = 4096;
+/// The longest word for a kind of event that is left out, in characters: a platform may call one anything.
+const MAX_KIND_CHARS: usize = 60;
 
 /// What came with one answer, frame or notification of a platform.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -53,6 +55,16 @@ pub struct Dropped {
     pub reason: DropReason,
     /// Which kind of event, in the platform's own term; never what somebody wrote.
     pub what: String,
+}
+
+/// An event of this kind that cannot be read.
+pub fn unreadable(what: &str) -> Dropped {
+    Dropped { reason: DropReason::Unreadable, what: what.chars().take(MAX_KIND_CHARS).collect() }
+}
+
+/// An event of this kind, for which the hub has no use.
+pub fn not_used(what: &str) -> Dropped {
+    Dropped { reason: DropReason::NotUsed, ..unreadable(what) }
 }
 
 /// Why an event goes no further.

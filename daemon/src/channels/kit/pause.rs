@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use crate::random;
 
-/// The wait after so many failures: it doubles from `first` to `longest`, and lies somewhere between the half of that and all, so
-/// that not everybody comes back at once.
+/// The wait after so many failures: it lies somewhere between the half of what is [doubled] each time and all, so that not everybody
+/// comes back at once.
 pub(in crate::channels) fn pause(first: Duration, longest: Duration, failures: u32) -> Duration {
-    let whole = first.saturating_mul(1 << failures.min(16)).min(longest);
-    whole.mul_f64(0.5 + chance() / 2.0)
+    doubled(first, longest, failures).mul_f64(0.5 + chance() / 2.0)
+}
+
+/// From `first`, twice as long after each failure, up to `longest`.
+pub(in crate::channels) fn doubled(first: Duration, longest: Duration, failures: u32) -> Duration {
+    first.saturating_mul(1 << failures.min(16)).min(longest)
 }
 
 /// From zero to one.

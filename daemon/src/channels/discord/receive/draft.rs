@@ -3,12 +3,13 @@
 use jiff::Timestamp;
 use serde_json::Value;
 
+pub(super) use crate::channels::received::{not_used, unreadable};
 use crate::channels::{
     discord::{
         places::{Place, kind},
         target::snowflake,
     },
-    received::{Author, AuthorKind, Conversation, DropReason, Dropped, Event, Received},
+    received::{Author, AuthorKind, Conversation, Dropped, Event, Received},
 };
 
 /// The milliseconds of 1970 at which ids begin to count (<https://docs.discord.com/developers/reference#snowflakes>).
@@ -77,19 +78,6 @@ impl Draft {
         let conversation = Conversation { address, thread, direct, title: place.name.clone() };
         Ok(Received { conversation, ..self.received })
     }
-}
-
-/// What an event is, in Discord's words.
-fn clipped(what: &str) -> String {
-    what.chars().take(60).collect()
-}
-
-pub(super) fn unreadable(what: &str) -> Dropped {
-    Dropped { reason: DropReason::Unreadable, what: clipped(what) }
-}
-
-pub(super) fn not_used(what: &str) -> Dropped {
-    Dropped { reason: DropReason::NotUsed, what: clipped(what) }
 }
 
 /// An id.

@@ -17,7 +17,11 @@ use crate::{
     channels::{
         Failure, RateHints,
         hub_handle::{HubHandle, Unavailable},
-        kit::{http::Silence, pause::chance, standing::Standing},
+        kit::{
+            http::Silence,
+            pause::{chance, doubled},
+            standing::Standing,
+        },
         received::{Batch, DropReason, Dropped, Event, Position},
     },
     clock,
@@ -159,12 +163,11 @@ impl Listener {
     /// Says what is the matter, and waits.
     async fn rest(&self, failures: &mut u32, failure: Failure) {
         let Tempo { first, longest, refused, .. } = self.tempo;
-        let doubled = first.saturating_mul(1 << (*failures).min(16)).min(longest);
         let (kind, why, pause) = match failure {
             Failure::Wait { after, why } => ("limited", why, after.max(first)),
             Failure::Permanent(why) => ("refused", why, refused),
             Failure::Retry(why) | Failure::Unknown(why) | Failure::NotDelivered(why) => {
-                ("away", why, doubled)
+                ("away", why, doubled(first, longest, *failures))
             }
         };
         // A stream ends now and then, and is opened again at once.

@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde_json::Value;
 
+pub(super) use crate::channels::received::{not_used, unreadable};
 use crate::channels::{
-    received::{Author, AuthorKind, Conversation, DropReason, Dropped, Event, Received},
+    received::{Author, AuthorKind, Conversation, Event, Received},
     slack::{
         client::Me,
         target::{canonical, is_direct, is_person},
@@ -99,19 +100,6 @@ impl Draft {
         let conversation = Conversation { address: address.unwrap_or(self.channel), thread, direct, title };
         Received { conversation, ..self.received }
     }
-}
-
-/// What an event is, in Slack's words.
-fn clipped(what: &str) -> String {
-    what.chars().take(60).collect()
-}
-
-pub(super) fn unreadable(what: &str) -> Dropped {
-    Dropped { reason: DropReason::Unreadable, what: clipped(what) }
-}
-
-pub(super) fn not_used(what: &str) -> Dropped {
-    Dropped { reason: DropReason::NotUsed, what: clipped(what) }
 }
 
 /// An id of somebody or something.

@@ -17,7 +17,10 @@ use super::{
 use crate::{
     channels::{
         hub_handle::{HubHandle, Unavailable},
-        kit::{pause::chance, standing::Standing},
+        kit::{
+            pause::{chance, doubled},
+            standing::Standing,
+        },
         received::{Batch, DropReason, Dropped, Event, Received},
         telegram::client::Client,
     },
@@ -174,15 +177,15 @@ impl Listener {
     /// Says what is the matter, and waits.
     async fn rest(&self, failures: &mut u32, trouble: Trouble) {
         let Tempo { first, longest, refused, .. } = self.tempo;
-        let doubled = first.saturating_mul(1 << (*failures).min(16));
+        let doubled = |longest| doubled(first, longest, *failures);
         let (kind, why, pause) = match trouble {
-            Trouble::Away(why) => ("away", why, doubled.min(longest)),
+            Trouble::Away(why) => ("away", why, doubled(longest)),
             Trouble::Wait(why, after) => ("limited", why, after.max(first)),
-            Trouble::Taken(why) => ("taken", why, doubled.min(refused)),
+            Trouble::Taken(why) => ("taken", why, doubled(refused)),
             Trouble::Refused(why) => ("refused", why, refused),
             Trouble::Unreadable(_) => {
                 let why = "Telegram's answer cannot be read; check base_url";
-                ("unreadable", why.into(), doubled.min(longest))
+                ("unreadable", why.into(), doubled(longest))
             }
         };
         self.standing.away(kind, why);
