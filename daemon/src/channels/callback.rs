@@ -4,7 +4,7 @@
 //! Whoever sends it has no token of the hub's. It is believed because it is signed with a secret that the account shares
 //! with its platform, over the bytes as they came; whether it is, the account's adapter knows.
 
-use super::PartKey;
+use super::{PartKey, hub_handle::Unavailable};
 
 /// What became of one part.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,4 +41,7 @@ pub enum CallbackRefused {
     /// It cannot be taken now.
     #[error("too much is told at once; tell it again")]
     Busy,
+    /// What it tells cannot be written down now.
+    #[error("{Unavailable}; tell it again")]
+    Unwritten,
 }

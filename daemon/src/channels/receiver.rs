@@ -37,15 +37,16 @@ pub trait Receiver: Send + Sync + 'static {
         Err(CallbackRefused::Nobody)
     }
 
-    /// Reads a notification, with its proof: what became of parts. What it asks beside that is
-    /// for [`listen`](Self::listen).
+    /// Reads a notification, with its proof: what became of parts. What people do it hands to `hub` itself, before it returns: the
+    /// platform takes the answer for a receipt.
     ///
     /// # Errors
-    /// It is not to be believed, or the account takes none.
+    /// It is not to be believed, cannot be written down now, or the account takes none.
     async fn read_callback(
         &self,
         _proof: &str,
         _body: &[u8],
+        _hub: &dyn HubHandle,
     ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
         Err(CallbackRefused::Nobody)
     }

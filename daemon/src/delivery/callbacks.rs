@@ -6,6 +6,7 @@ use crate::{
     channels::{
         Adapter,
         callback::{CallbackRefused, Lost},
+        hub_handle::HubHandle,
         receiver::Notifications,
     },
     message::refusal::{Code, Refusal},
@@ -23,7 +24,7 @@ impl Pipeline {
         adapter.admits_callback(proof).await.map_err(refused)
     }
 
-    /// Takes a platform's request to an account, with its proof: how many parts it settled.
+    /// Takes a platform's request to an account, with its proof: how many parts it settled. What people did goes to `hub`.
     ///
     /// # Errors
     /// There is no such account, or the request is not to be believed; the database.
@@ -33,9 +34,10 @@ impl Pipeline {
         account: &str,
         proof: &str,
         body: &[u8],
+        hub: &dyn HubHandle,
     ) -> Result<usize, Refusal> {
         let (name, adapter) = self.called_back(channel, account)?;
-        let statuses = adapter.read_callback(proof, body).await.map_err(refused)?;
+        let statuses = adapter.read_callback(proof, body, hub).await.map_err(refused)?;
         let mut settled = 0;
         for status in statuses {
             let (of, key) = ((channel.to_owned(), name.to_owned()), status.key.0);
@@ -86,7 +88,7 @@ impl Pipeline {
 fn refused(why: CallbackRefused) -> Refusal {
     let code = match why {
         CallbackRefused::Body => Code::InputInvalid,
-        CallbackRefused::Busy => Code::RateLimited,
+        CallbackRefused::Busy | CallbackRefused::Unwritten => Code::RateLimited,
         CallbackRefused::Nobody | CallbackRefused::Signature => Code::Unauthorized,
     };
     Refusal::new(code, why.to_string(), "sign the body as the platform does")

@@ -1,49 +1,18 @@
-//! Accounts that hear from their platforms by a connection of their own, and what they ask the hub then.
+//! Accounts that hear from their platforms by a connection of their own.
 
-use std::{
-    collections::BTreeMap,
-    sync::{Arc, Mutex, PoisonError},
-    time::Duration,
-};
+use std::{collections::BTreeMap, sync::Arc, time::Duration};
 
-use async_trait::async_trait;
 use futures_util::future::join_all;
-use serde_json::Value;
 use tokio::{task::JoinHandle, time::timeout};
 
+use super::account::AccountHandle;
 use crate::{
-    channels::{
-        Adapter, PartKey,
-        envelope::Envelope,
-        hub_handle::{FileStream, HubHandle, NotKept, OfRequest, Unavailable},
-        received::Batch,
-    },
-    files::Pin,
-    message::{
-        action::Action,
-        attachment::Attachment,
-        form::{Entry, Taken},
-    },
-    outbox::{Outbox, form_submissions, own, reconcile},
+    channels::Adapter,
     pipeline::{Pipeline, current::Current},
-    router::positions,
-    store::{StoreError, now_ms},
 };
 
 /// How long all accounts together may take to say goodbye.
 const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
-
-/// The most files that are kept for batches that have not come yet.
-const MAX_FRESH_FILES: usize = 64;
-
-/// The hub, as one account sees it.
-struct Behind {
-    current: Current,
-    channel: String,
-    account: String,
-    /// Files that are kept until the batch that names them is written down.
-    fresh: Mutex<Vec<Pin>>,
-}
 
 /// The accounts that listen, each on a task of its own. They end when this goes.
 pub struct Listening {
@@ -90,14 +59,9 @@ impl Listening {
         for (channel, account, adapter) in pipeline.0.accounts.iter() {
             let key = (channel.to_owned(), account.to_owned());
             self.listeners.entry(key).or_insert_with(|| {
-                let behind = Behind {
-                    current: self.current.clone(),
-                    channel: channel.to_owned(),
-                    account: account.to_owned(),
-                    fresh: Mutex::default(),
-                };
+                let hub = AccountHandle::of(&self.current, channel, account);
                 let (adapter, listens) = (Arc::clone(adapter), Arc::clone(adapter));
-                let task = tokio::spawn(async move { listens.listen(&behind).await });
+                let task = tokio::spawn(async move { listens.listen(&hub).await });
                 Listener { adapter, task }
             });
         }
@@ -115,109 +79,5 @@ async fn say_goodbye(listeners: &[Listener]) {
     let all = join_all(listeners.iter().map(|listener| listener.adapter.leave()));
     if timeout(GOODBYE_TIMEOUT, all).await.is_err() {
         tracing::info!("a platform did not take leave in time");
-    }
-}
-
-impl Behind {
-    fn outbox(&self) -> Outbox {
-        self.current.pipeline().outbox().clone()
-    }
-
-    fn account(&self) -> (&str, &str) {
-        (&self.channel, &self.account)
-    }
-}
-
-fn unavailable(error: impl std::fmt::Display) -> Unavailable {
-    tracing::error!(%error, "what somebody entered into a form cannot be written down");
-    Unavailable
-}
-
-#[async_trait]
-impl HubHandle for Behind {
-    async fn newest(&self, action: Action) -> Option<Value> {
-        let (channel, account) = (self.channel.clone(), self.account.clone());
-        let found = self
-            .outbox()
-            .store()
-            .read(move |db| form_submissions::newest_sent(db, (&channel, &account), action.word()))
-            .await;
-        match found {
-            Ok(request) => Some(Envelope::read(&request?).ok()?.request),
-            Err(error) => {
-                tracing::warn!(%error, "cannot look up what an account did last");
-                None
-            }
-        }
-    }
-
-    async fn request(&self, key: &PartKey) -> Result<Option<Value>, Unavailable> {
-        let found = self.outbox().store().look(|db| form_submissions::request(db, self.account(), &key.0));
-        // Of a recording and its words, both of which were planned, the one that goes first.
-        let read = |request: String| Some(Envelope::read(&request).ok()?.request);
-        Ok(found.map_err(unavailable)?.and_then(read))
-    }
-
-    async fn entered(&self, key: &PartKey, id: &str, entry: Entry) -> Result<Taken, Unavailable> {
-        // Of a nearly full disk, what is in the queue needs the rest.
-        let room = self.outbox().store().space().look();
-        if !room.accepts() {
-            return Err(unavailable(room));
-        }
-        let found =
-            self.outbox().store().look(|db| reconcile::message_of(db, &key.0)).map_err(unavailable)?;
-        // It went in the very moment.
-        let seq = found.ok_or(Unavailable)?;
-        let (channel, account) = (self.channel.clone(), self.account.clone());
-        let (key, id) = (key.0.clone(), format!("{channel}:{account}:{id}"));
-        let entered = self
-            .outbox()
-            .change(seq, move |tx| form_submissions::entered(tx, (&channel, &account), &key, &id, &entry))
-            .await;
-        entered.map_err(unavailable)
-    }
-
-    async fn receive(&self, batch: Batch) -> Result<(), Unavailable> {
-        let pipeline = self.current.pipeline();
-        let at = pipeline.receiving(&self.channel, Some(&self.account), None);
-        // The account is gone from the configuration in this moment.
-        let at = at.map_err(|_| Unavailable)?;
-        pipeline.receive(at, batch).await.map_err(|_| Unavailable)?;
-        self.fresh.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        Ok(())
-    }
-
-    async fn position(&self, stream: &str) -> Result<Option<String>, Unavailable> {
-        let (channel, account, stream) = (self.channel.clone(), self.account.clone(), stream.to_owned());
-        let read =
-            self.outbox().store().read(move |db| positions::get(db, &channel, &account, &stream)).await;
-        read.map_err(unavailable)
-    }
-
-    async fn is_own(&self, address: &str, id: &str, is: OfRequest<'_>) -> Result<bool, Unavailable> {
-        // In this order: what is confirmed in between is sent by then.
-        let found = self.outbox().store().look(|db| {
-            let open = own::open_requests(db, self.account(), address, now_ms())?;
-            Ok::<_, StoreError>((open, own::is_sent(db, self.account(), address, id)?))
-        });
-        let (open, is_sent) = found.map_err(unavailable)?;
-        Ok(is_sent
-            || open.iter().any(|stored| Envelope::read(stored).is_ok_and(|stored| is(&stored.request))))
-    }
-
-    async fn keep_file(
-        &self,
-        name: Option<&str>,
-        kind: Option<&str>,
-        bytes: FileStream<'_>,
-    ) -> Result<Attachment, NotKept> {
-        let files = self.current.pipeline().files().clone();
-        let staged = files.keep(name, kind, bytes).await.map_err(|error| NotKept(error.to_string()))?;
-        let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);
-        if fresh.len() >= MAX_FRESH_FILES {
-            return Err(NotKept("too many files came at once".into()));
-        }
-        fresh.push(staged.pin);
-        Ok(staged.attachment)
     }
 }

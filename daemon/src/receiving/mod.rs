@@ -1,12 +1,13 @@
 //! The way in: what an account received is written down and routed, and the agents that it wakes take their turns.
 //!
-//! - [`listening`]: the accounts that hear from their platforms, and what they hand over;
+//! - [`listening`]: the accounts that hear from their platforms; [`account`]: the hub as each of them sees it;
 //! - [`gates`]: the owner's hooks, asked before anything is written;
 //! - [`turns`]: agents take turns and end them;
 //! - [`typing`]: what a conversation is shown meanwhile;
 //! - [`access`]: a person lets somebody in, or not; [`cards`]: they are asked on a companion, by a [`question`].
 
 pub mod access;
+pub mod account;
 pub mod cards;
 pub mod gates;
 pub mod listening;

@@ -240,6 +240,7 @@ impl Receiver for Teams {
         &self,
         authorization: &str,
         body: &[u8],
+        _hub: &dyn HubHandle,
     ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
         // Who is not believed learns nothing, not even that they were read; and the Connector's own words can be.
         let activity: Value = serde_json::from_slice(body).map_err(|_| CallbackRefused::Signature)?;

@@ -43,6 +43,7 @@ use super::{
     account::{OpenError, Opening},
     callback::{CallbackRefused, DeliveryStatus},
     capabilities::DeliveryMode,
+    hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
     receiver::Notifications,
@@ -379,6 +380,7 @@ impl Receiver for WhatsApp {
         &self,
         signature: &str,
         body: &[u8],
+        _hub: &dyn HubHandle,
     ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
         let endpoint = self.endpoint.as_ref().ok_or(CallbackRefused::Nobody)?;
         let notices = match status::read(&endpoint.app.now(), signature, body) {

@@ -21,7 +21,10 @@ use super::{
     problem::{self, Problem, Refused},
     server::{self, OverBudget, Unread},
 };
-use crate::message::refusal::{Code, Refusal};
+use crate::{
+    message::refusal::{Code, Refusal},
+    receiving::account::AccountHandle,
+};
 
 /// For all of a notification's body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(20);
@@ -127,7 +130,8 @@ async fn take(
             return problem::response(&refusal);
         }
     };
-    match pipeline.read_callback(channel, account, proof, &body).await {
+    let hub = AccountHandle::of(&endpoint.0.current, channel, account);
+    match pipeline.read_callback(channel, account, proof, &body, &hub).await {
         Ok(_) => StatusCode::OK.into_response(),
         Err(refusal) => answer(&refusal),
     }

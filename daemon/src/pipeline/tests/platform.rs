@@ -205,6 +205,7 @@ impl Receiver for Platform {
         &self,
         signature: &str,
         body: &[u8],
+        _hub: &dyn HubHandle,
     ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
         let text = String::from_utf8_lossy(body);
         let (word, key) = text.split_once(' ').ok_or(CallbackRefused::Body)?;

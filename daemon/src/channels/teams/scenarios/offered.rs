@@ -18,7 +18,7 @@ use ring::{
 
 use super::*;
 use crate::{
-    channels::hub_handle::Unavailable,
+    channels::{hub_handle::Unavailable, testing::hub::HubMock},
     message::form::{Entry, Taken},
 };
 
@@ -176,7 +176,10 @@ async fn what_was_approved_is_handed_over_once_and_the_agent_hears_of_it() {
     let tell = async |value: &Value, conversation: &str| {
         let mut activity = activity(value);
         activity["conversation"]["id"] = json!(conversation);
-        teams.read_callback(&token(&header(), &claims()), activity.to_string().as_bytes()).await.unwrap();
+        teams
+            .read_callback(&token(&header(), &claims()), activity.to_string().as_bytes(), &HubMock::default())
+            .await
+            .unwrap();
     };
     let accepted = |part: &str| accepted(part, mock.port);
     // Of another part, and in another conversation: nobody's.
@@ -215,7 +218,10 @@ async fn a_file_that_is_there_without_its_card_is_not_handed_over_again() {
     let hub = Known { request: Some((key(), request)), ..Known::default() };
     let accepted = activity(&accepted(&key().0, mock.port));
     for _ in 0..2 {
-        teams.read_callback(&token(&header(), &claims()), accepted.to_string().as_bytes()).await.unwrap();
+        teams
+            .read_callback(&token(&header(), &claims()), accepted.to_string().as_bytes(), &HubMock::default())
+            .await
+            .unwrap();
     }
     let told = hub.told(&teams, 1).await;
     let became = &told[0].values["file"];
@@ -258,8 +264,13 @@ async fn a_no_and_a_file_that_cannot_be_handed_over_are_told() {
     let request = teams.composed(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
     let hub = Known { request: Some((key(), request)), ..Known::default() };
     let tell = async |value: Value| {
-        let told =
-            teams.read_callback(&token(&header(), &claims()), activity(&value).to_string().as_bytes()).await;
+        let told = teams
+            .read_callback(
+                &token(&header(), &claims()),
+                activity(&value).to_string().as_bytes(),
+                &HubMock::default(),
+            )
+            .await;
         assert_eq!(told, Ok(vec![]));
     };
     let accept = |url: &str| {

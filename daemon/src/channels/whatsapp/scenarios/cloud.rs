@@ -3,6 +3,7 @@
 use super::*;
 use crate::channels::{
     callback::{CallbackRefused, DeliveryStatus, Lost},
+    testing::hub::HubMock,
     whatsapp::CallbackEndpoint,
 };
 
@@ -162,7 +163,7 @@ async fn outside_the_window_the_template_goes_also_when_that_is_told_later_and_o
     let mac = ring::hmac::sign(&signing, body_of.as_bytes());
     let signature = format!("sha256={}", crate::random::to_hex(mac.as_ref()));
     for again in [true, false] {
-        let told = whatsapp.read_callback(&signature, body_of.as_bytes()).await.unwrap();
+        let told = whatsapp.read_callback(&signature, body_of.as_bytes(), &HubMock::default()).await.unwrap();
         let lost = told[0].outcome.as_ref().unwrap_err();
         assert!(lost.again == again && lost.why.contains("configure a template"), "{lost:?}");
     }
@@ -216,19 +217,23 @@ async fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_wo
         ),
     ] {
         let body = told(state, &key().0);
-        let said = whatsapp.read_callback(&signed(&body), body.as_bytes()).await.unwrap();
+        let said =
+            whatsapp.read_callback(&signed(&body), body.as_bytes(), &HubMock::default()).await.unwrap();
         assert_eq!(said, [DeliveryStatus { key: key(), outcome }]);
         assert_eq!(
-            whatsapp.read_callback("sha256=00", body.as_bytes()).await,
+            whatsapp.read_callback("sha256=00", body.as_bytes(), &HubMock::default()).await,
             Err(CallbackRefused::Signature)
         );
         assert_eq!(
-            cloud(1, &files).read_callback(&signed(&body), body.as_bytes()).await,
+            cloud(1, &files).read_callback(&signed(&body), body.as_bytes(), &HubMock::default()).await,
             Err(CallbackRefused::Nobody)
         );
     }
     let others = told("delivered", "somebody else's");
-    assert_eq!(whatsapp.read_callback(&signed(&others), others.as_bytes()).await, Ok(vec![]));
+    assert_eq!(
+        whatsapp.read_callback(&signed(&others), others.as_bytes(), &HubMock::default()).await,
+        Ok(vec![])
+    );
     assert_eq!(cloud(1, &files).answer_to_challenge(&query("subscribe", "", "1")), None);
 }
 

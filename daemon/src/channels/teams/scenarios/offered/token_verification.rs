@@ -9,7 +9,7 @@ async fn only_the_connectors_own_token_for_this_bot_and_service_is_believed() {
     let body = accepted.to_string();
     let told = async |authorization: String, body: &str| {
         let teams = bot(Mock::start(&published()).port);
-        teams.read_callback(&authorization, body.as_bytes()).await
+        teams.read_callback(&authorization, body.as_bytes(), &HubMock::default()).await
     };
     assert_eq!(told(token(&header(), &claims()), &body).await, Ok(vec![]));
     let with = |name: &str, value: Value| {
@@ -52,7 +52,10 @@ async fn only_the_connectors_own_token_for_this_bot_and_service_is_believed() {
     for (authorization, body) in [(good.clone(), "{"), (String::new(), "{"), (String::new(), "")] {
         assert_eq!(told(authorization, body).await, Err(CallbackRefused::Signature), "{body}");
     }
-    assert_eq!(webhook(1).read_callback(&good, body.as_bytes()).await, Err(CallbackRefused::Nobody));
+    assert_eq!(
+        webhook(1).read_callback(&good, body.as_bytes(), &HubMock::default()).await,
+        Err(CallbackRefused::Nobody)
+    );
 }
 
 #[tokio::test]
@@ -62,8 +65,14 @@ async fn the_keys_are_read_once_and_nobody_makes_the_hub_read_them_at_will() {
     let body = activity(&json!({})).to_string();
     let unknown = token(&json!({ "alg": "RS256", "kid": "k-9" }), &claims());
     for _ in 0..3 {
-        assert_eq!(teams.read_callback(&token(&header(), &claims()), body.as_bytes()).await, Ok(vec![]));
-        assert_eq!(teams.read_callback(&unknown, body.as_bytes()).await, Err(CallbackRefused::Signature));
+        assert_eq!(
+            teams.read_callback(&token(&header(), &claims()), body.as_bytes(), &HubMock::default()).await,
+            Ok(vec![])
+        );
+        assert_eq!(
+            teams.read_callback(&unknown, body.as_bytes(), &HubMock::default()).await,
+            Err(CallbackRefused::Signature)
+        );
     }
     assert_eq!(mock.heard().len(), 2);
 }
@@ -76,7 +85,7 @@ async fn for_a_token_of_another_bot_nobody_looks_for_keys() {
     claims["aud"] = json!("app-2");
     let body = activity(&json!({})).to_string();
     assert_eq!(
-        teams.read_callback(&token(&header(), &claims), body.as_bytes()).await,
+        teams.read_callback(&token(&header(), &claims), body.as_bytes(), &HubMock::default()).await,
         Err(CallbackRefused::Signature)
     );
     assert!(mock.heard().is_empty());

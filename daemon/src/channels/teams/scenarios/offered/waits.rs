@@ -16,7 +16,10 @@ async fn handed(answers: &[Reply]) -> (String, usize) {
     let request = teams.composed(&OutgoingPart { files: &files, ..sample::outgoing(ANN, &caption) });
     let hub = Known { request: Some((key(), request)), ..Known::default() };
     let accepted = activity(&accepted(&key().0, mock.port));
-    teams.read_callback(&token(&header(), &claims()), accepted.to_string().as_bytes()).await.unwrap();
+    teams
+        .read_callback(&token(&header(), &claims()), accepted.to_string().as_bytes(), &HubMock::default())
+        .await
+        .unwrap();
     let told = hub.told(&teams, 1).await;
     let heard = mock.heard();
     let uploads: Vec<&String> = heard.iter().filter(|request| request.starts_with("PUT ")).collect();
