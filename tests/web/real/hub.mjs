@@ -9,14 +9,19 @@ import { served } from "../hub/served.mjs";
 import { Program } from "../program.mjs";
 
 const WEB = new URL("../../../daemon/web/", import.meta.url);
-/** What each screen needs of the hub: a path that it describes, and a key that the path's GET knows. A screen without it is not looked at. */
-const SCREENS = {
+/**
+ * What each screen needs of the hub: a path that it describes, and a key that the path's GET knows. A screen without it is not looked at.
+ * They are in groups, which a busy machine looks at beside each other.
+ */
+const PEOPLE = {
   waiting: ["/v1/approvals/{request}"],
   messages: ["/v1/messages", "q"],
   conversations: ["/v1/local", "last"],
   turns: ["/v1/turns"],
   agents: ["/v1/agents/{name}/mute"],
-  channels: ["/v1/channels/guides"],
+  channels: ["/v1/channels/guides"]
+};
+const HOUSE = {
   companions: ["/v1/companions"],
   audit: ["/v1/audit"],
   figures: ["/v1/figures"],
@@ -24,6 +29,9 @@ const SCREENS = {
   settings: ["/v1/settings"],
   more: ["/v1/login"]
 };
+
+const WIDE = { width: 1360 },
+  DARK = { width: 390, height: 844, scheme: "dark" };
 
 const described = async (hub) => (await (await fetch(`${hub.origin}/openapi.json`)).json()).paths;
 
@@ -60,12 +68,12 @@ async function signIn(hub, page, hash = "") {
   await settled(page);
 }
 
-/** Goes through all screens in a window. */
-async function everyScreen(browser, window) {
+/** Goes through all screens of a group in a window. */
+async function everyScreen(browser, screens, window) {
   const { hub, page, faults, missing, paths, close } = await visit(browser, window);
   await hub.call("POST", "/v1/inbound", { agent: "engineer", channel: "local", peer: "ann", sender: "ann", text: "Is it done?" });
   await signIn(hub, page);
-  for (const [screen, [path, key]] of Object.entries(SCREENS)) {
+  for (const [screen, [path, key]] of Object.entries(screens)) {
     if (!paths[path] || (key && !paths[path].get.parameters?.some(({ name }) => name === key))) {
       missing.add(`#/${screen}`);
       continue;
@@ -145,10 +153,14 @@ export default {
     expect(!faults.length, faults.join("\n"));
   },
 
-  "every screen loads without a word in the console, and axe finds nothing": (browser) => everyScreen(browser, { width: 1360 }),
+  "every screen of what people and agents do loads without a word in the console, and axe finds nothing": (browser) =>
+    everyScreen(browser, PEOPLE, WIDE),
 
-  "every screen of a phone in the dark loads without a word in the console, and axe finds nothing": (browser) =>
-    everyScreen(browser, { width: 390, height: 844, scheme: "dark" }),
+  "every screen of the house's loads without a word in the console, and axe finds nothing": (browser) => everyScreen(browser, HOUSE, WIDE),
+
+  "on a phone in the dark, too, every screen of what people and agents do": (browser) => everyScreen(browser, PEOPLE, DARK),
+
+  "on a phone in the dark, too, every screen of the house's": (browser) => everyScreen(browser, HOUSE, DARK),
 
   "ending a login signs out, here and elsewhere": async (browser) => {
     const { hub, page, context, faults, close } = await visit(browser);
