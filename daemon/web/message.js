@@ -196,7 +196,7 @@ function text(whole) {
       : null,
     whole.written !== null && !several ? null : h("h2.text-title", several ? `What ${platform} gets` : "The text"),
     whole.parts.map((part, at) => {
-      const state = h("span", partOutcome(part.state), part.platform_id ? [", there ", machine(part.platform_id)] : null);
+      const state = h("span", partOutcome(part.state), part.platform_id ? [", there ", machine(part.platform_id)] : null, seen(part));
       return [
         at ? h("div.cut", "and then") : null,
         several || part.platform_id || part.error
@@ -208,6 +208,10 @@ function text(whole) {
     })
   );
 }
+
+/** When people got and read it. @param {PartReceipt} part */
+const seen = ({ delivered_at, read_at }) =>
+  read_at ? [", read ", clock.at(read_at)] : delivered_at ? [", delivered ", clock.at(delivered_at)] : null;
 
 /** @param {AuditRow[]} rows */
 function timeline(rows) {

@@ -287,6 +287,8 @@
  * @property {string} [platform_id]
  * @property {string} [reason]
  * @property {string} [error]
+ * @property {Time} [delivered_at] where the platform tells
+ * @property {Time} [read_at]
  * @property {string} [text]
  */
 

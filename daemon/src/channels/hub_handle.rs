@@ -7,7 +7,10 @@ use async_trait::async_trait;
 use serde_json::Value;
 use tokio::io::AsyncRead;
 
-use super::{PartKey, received::Batch};
+use super::{
+    PartKey,
+    received::{Batch, Seen},
+};
 use crate::message::{
     action::Action,
     attachment::Attachment,
@@ -64,6 +67,10 @@ pub trait HubHandle: Send + Sync {
     async fn receive(&self, _batch: Batch) -> Result<(), Unavailable> {
         Err(Unavailable)
     }
+
+    /// Takes that messages of the account's came, or were read. It is written down within a minute and not before this returns, for it
+    /// is worth no write of its own: a hub that is killed meanwhile forgets it.
+    fn seen(&self, _seen: Seen) {}
 
     /// Where the account goes on in a stream of its platform's; none if it never read it.
     ///

@@ -48,6 +48,19 @@ pub struct Position {
     pub value: String,
 }
 
+/// That messages of the account's came to somebody's device, or that they read them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// The addresses of the person's conversation with the account: what was sent elsewhere, they have seen nothing of.
+    pub by: Vec<String>,
+    /// The platform's ids of the messages.
+    pub ids: Vec<String>,
+    /// Whether they read them, or they only came.
+    pub read: bool,
+    /// When, by the platform's clock, in milliseconds since 1970; now, if it does not say.
+    pub at: Option<i64>,
+}
+
 /// An event that an adapter leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Dropped {

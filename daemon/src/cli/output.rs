@@ -56,6 +56,11 @@ pub(super) fn receipt(receipt: &Value) -> String {
                 lines.push_str(&format!(" {}", text(part, name)));
             }
         }
+        for (name, word) in [("delivered_at", "delivered"), ("read_at", "read")] {
+            if !text(part, name).is_empty() {
+                lines.push_str(&format!(", {word} {}", moment(text(part, name))));
+            }
+        }
     }
     visible(&lines).into_owned()
 }

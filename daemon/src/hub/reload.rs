@@ -235,6 +235,7 @@ impl Reload {
             }
             Err(_) => tracing::warn!("a reload has not ended, and the accounts say no goodbye"),
         }
+        self.0.current.pipeline().outbox().write_seen().await;
     }
 }
 

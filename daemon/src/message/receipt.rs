@@ -106,6 +106,12 @@ pub struct PartReceipt {
     /// Whom it reached, where it went to several people and the platform says so of each of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub recipients: Option<Recipients>,
+    /// When it came to the device of the person whom it was for, in RFC 3339, where the platform tells (WhatsApp's Cloud API, Signal).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivered_at: Option<String>,
+    /// When they read it, where the platform tells and they let it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub read_at: Option<String>,
     /// What is seen of it, where the message is looked at and not only answered for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
@@ -116,7 +122,16 @@ impl PartReceipt {
     pub fn new(message: State, state: PartState, words: Option<String>) -> Self {
         let wrong = !message.is_ok() && matches!(state, PartState::Failed | PartState::Unknown);
         let (reason, error) = if wrong { (None, words) } else { (words, None) };
-        Self { state, platform_id: None, reason, error, recipients: None, text: None }
+        Self {
+            state,
+            platform_id: None,
+            reason,
+            error,
+            recipients: None,
+            delivered_at: None,
+            read_at: None,
+            text: None,
+        }
     }
 }
 

@@ -17,6 +17,7 @@
 //! - [`outcome`]: what an operator says became of a part that is uncertain;
 //! - [`pauses`]: when platforms take something again;
 //! - [`restored`]: what a restored backup holds is not sent;
+//! - [`seen`]: when people got and read what was sent to them;
 //! - [`search`]: those that fit what somebody looks for;
 //! - [`transcript`]: what arrived of what an agent has said;
 //! - [`retention`]: how long ended messages are kept;
@@ -42,6 +43,7 @@ pub mod restored;
 pub mod retention;
 pub mod row;
 pub mod search;
+mod seen;
 mod settled;
 pub mod transcript;
 pub mod transition;
@@ -87,6 +89,7 @@ pub struct Outbox {
     arrivals: Arc<Mutex<Arrivals>>,
     bounds: Bounds,
     recent: Arc<Recent>,
+    sights: Arc<seen::Sights>,
 }
 
 /// Figures for a person's eyes.
@@ -131,6 +134,7 @@ impl Outbox {
             arrivals: Arc::default(),
             bounds: Bounds::default(),
             recent: Arc::new(Recent::within(Duration::ZERO)),
+            sights: Arc::default(),
         }
     }
 
@@ -341,10 +345,17 @@ pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, S
     let parts = PartRow::all(db, message.seq)?.into_iter();
     let (seq, state) = (message.seq, message.state);
     let wait = pauses::wait_of(db, &message)?;
-    let told = |PartRow { state: of_part, platform_id, error, recipients, .. }| PartReceipt {
-        platform_id,
-        recipients,
-        ..PartReceipt::new(state, of_part, error)
+    let mut seen = seen::of(db, message.seq)?;
+    let told = |PartRow { index, state: of_part, platform_id, error, recipients, .. }| {
+        let (delivered_at, read_at) = seen.remove(&index).unwrap_or_default();
+        let (delivered_at, read_at) = (delivered_at.map(clock::rfc3339), read_at.map(clock::rfc3339));
+        PartReceipt {
+            platform_id,
+            recipients,
+            delivered_at,
+            read_at,
+            ..PartReceipt::new(state, of_part, error)
+        }
     };
     let receipt = receipt_of(message, parts.map(told).collect());
     let receipt = match &wait {

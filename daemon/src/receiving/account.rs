@@ -10,7 +10,7 @@ use crate::{
         PartKey,
         envelope::Envelope,
         hub_handle::{FileStream, HubHandle, NotKept, OfRequest, Unavailable},
-        received::Batch,
+        received::{Batch, Seen},
     },
     files::Pin,
     message::{
@@ -109,6 +109,10 @@ impl HubHandle for AccountHandle {
         pipeline.receive(at, batch).await.map_err(|_| Unavailable)?;
         self.fresh.lock().unwrap_or_else(PoisonError::into_inner).clear();
         Ok(())
+    }
+
+    fn seen(&self, seen: Seen) {
+        self.outbox().seen(self.account(), seen);
     }
 
     async fn position(&self, stream: &str) -> Result<Option<String>, Unavailable> {

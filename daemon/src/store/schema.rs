@@ -774,6 +774,16 @@ ALTER TABLE approvals ADD COLUMN decided_by TEXT NOT NULL DEFAULT 'any';
 ", include_str!("schema/fewer_pages.sql"), "
 -- Which row of the inbox needs a file.
 CREATE INDEX local_digest ON local (digest) WHERE digest IS NOT NULL;
+","
+-- When a part came to the device of the person whom it was for, and when they read it, where the platform tells. Beside the part, whose
+-- row is long.
+CREATE TABLE seen (
+    message INTEGER NOT NULL REFERENCES messages (seq) ON DELETE CASCADE,
+    idx INTEGER NOT NULL,
+    delivered_at INTEGER,
+    read_at INTEGER,
+    PRIMARY KEY (message, idx)
+) STRICT, WITHOUT ROWID;
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].

@@ -14,7 +14,7 @@ use tokio::{io::AsyncReadExt as _, sync::Notify};
 use crate::{
     channels::{
         hub_handle::{FileStream, HubHandle, NotKept, OfRequest, Unavailable},
-        received::{Batch, Dropped, Received},
+        received::{Batch, Dropped, Received, Seen},
     },
     message::attachment::Attachment,
 };
@@ -32,6 +32,7 @@ struct State {
     dropped: Vec<Dropped>,
     positions: HashMap<String, String>,
     files: Vec<Vec<u8>>,
+    seen: Vec<Seen>,
     sent: Vec<String>,
     open: Vec<Value>,
     /// How many batches are not written down first.
@@ -82,6 +83,11 @@ impl HubMock {
         self.state().dropped.clone()
     }
 
+    /// What people have seen of the account's messages.
+    pub(crate) fn seen_so_far(&self) -> Vec<Seen> {
+        self.state().seen.clone()
+    }
+
     /// Where a stream goes on.
     pub(crate) fn at_position(&self, stream: &str) -> Option<String> {
         self.state().positions.get(stream).cloned()
@@ -112,6 +118,10 @@ impl HubHandle for HubMock {
         drop(state);
         self.came.notify_waiters();
         Ok(())
+    }
+
+    fn seen(&self, seen: Seen) {
+        self.state().seen.push(seen);
     }
 
     async fn position(&self, stream: &str) -> Result<Option<String>, Unavailable> {

@@ -87,6 +87,8 @@ async fn parse(request: Request) -> Response {
             reason: None,
             error: None,
             recipients: None,
+            delivered_at: None,
+            read_at: None,
         }],
         attachments: vec![],
     };

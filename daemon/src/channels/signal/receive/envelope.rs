@@ -13,7 +13,7 @@ use super::{
     words::{self, Said},
 };
 use crate::channels::{
-    received::{Author, AuthorKind, Conversation, DropReason, Dropped, Event, Received},
+    received::{Author, AuthorKind, Conversation, DropReason, Dropped, Event, Received, Seen},
     signal::target::{canonical, person},
 };
 
@@ -55,10 +55,25 @@ pub(super) struct Referred {
 }
 
 /// Kinds of content that are nobody's words to the account: what it did on another device, calls, stories, and what applications tell one
-/// another. Receipts come for each message of the account's; the hub has what arrived from the answer to the sending already.
+/// another.
 const BESIDE: [&str; 5] = ["syncMessage", "callMessage", "storyMessage", "receiptMessage", "typingMessage"];
 /// Contents of a message that change nothing that anybody wrote.
 const ARRANGED: [&str; 4] = ["pinMessage", "unpinMessage", "pollTerminate", "groupCallUpdate"];
+
+/// What somebody has seen of the account's messages to them; nothing if the event says something else
+/// (<https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/json/JsonReceiptMessage.java>). That they looked at a
+/// picture that is shown once is not told.
+pub(super) fn seen(event: &Value, me: &Me) -> Option<Seen> {
+    let (envelope, receipt) = (&event["envelope"], &event["envelope"]["receiptMessage"]);
+    let read = receipt["isRead"] == true;
+    if !(read || receipt["isDelivery"] == true) || event["account"].as_str().is_some_and(|to| !me.is(to)) {
+        return None;
+    }
+    let (id, number) = somebody(&envelope["sourceUuid"], &envelope["sourceNumber"])?;
+    let ids = receipt["timestamps"].as_array()?.iter().filter_map(time).map(|id| id.to_string()).collect();
+    let at = time(&envelope["serverReceivedTimestamp"]).or_else(|| time(&receipt["when"]));
+    Some(Seen { by: [Some(id), number].into_iter().flatten().collect(), ids, read, at })
+}
 
 /// Reads one event.
 ///

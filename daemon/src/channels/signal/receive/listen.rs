@@ -280,6 +280,9 @@ impl Reception<'_> {
     }
 
     async fn take_event(&mut self, event: &Value) {
+        if let Some(seen) = envelope::seen(event, &self.me) {
+            return self.hub.seen(seen);
+        }
         self.names.learn(event, self.client).await;
         let mut draft = match envelope::read(event, &self.me, &self.names) {
             Ok(draft) => draft,

@@ -12,7 +12,7 @@ use super::{
 use crate::{
     channels::{
         Adapter as _, Receiver as _,
-        received::{DropReason, Received},
+        received::{DropReason, Received, Seen},
         signal::{Signal, scenarios},
         testing::{hub::HubMock, sample::Files},
     },
@@ -183,6 +183,24 @@ async fn what_is_nobodys_words_is_written_down_with_the_next_keepalive() {
     let (hub, signal) = (HubMock::default(), at(&mock));
     listening(&signal, &hub, until(|| hub.dropped().len() == 120)).await;
     assert_eq!(hub.at_position("events").as_deref(), Some("run-120"));
+}
+
+#[tokio::test]
+async fn what_people_got_and_read_is_told_and_is_no_message() {
+    let mock = SignalMock::start().await;
+    mock.platform.state().has_ids = true;
+    let receipt = |at: i64, read: bool| {
+        let seen = json!({"when": at, "isDelivery": !read, "isRead": read, "isViewed": false, "timestamps": [3, 4, "x"]});
+        envelope(at, &json!({ "receiptMessage": seen }))
+    };
+    mock.platform.tell([receipt(5, false), receipt(6, true), message(7, &json!({"message": "Thanks"}))]);
+    let (hub, signal) = (HubMock::default(), at(&mock));
+    listening(&signal, &hub, hub.received(1)).await;
+    let by = vec![ANNA.to_owned(), "+4915112345679".to_owned()];
+    let seen =
+        |at: i64, read| Seen { by: by.clone(), ids: vec!["3".into(), "4".into()], read, at: Some(at + 40) };
+    assert_eq!(hub.seen_so_far(), [seen(5, false), seen(6, true)]);
+    assert_eq!(hub.dropped(), []);
 }
 
 #[tokio::test]

@@ -1,0 +1,184 @@
+//! When people got what was sent to them, and when they read it, where a platform tells.
+//!
+//! A platform tells of each message twice, and that is news to nobody who waits: it is collected, and written down together.
+
+use std::{
+    collections::HashMap,
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+
+use super::Outbox;
+use crate::{
+    channels::received::Seen,
+    clock::writable,
+    store::{StoreError, now_ms},
+};
+
+/// What came is written down after so long, with all that came meanwhile.
+const COLLECTED: Duration = Duration::from_secs(30);
+/// The most that is collected; what comes beyond is left out.
+const MOST: usize = 1000;
+/// Messages that one word of a platform's may be about, and addresses that a person may have.
+const MOST_IDS: usize = 200;
+const MOST_ADDRESSES: usize = 4;
+
+const PART: &str = "SELECT parts.message, parts.idx FROM parts JOIN messages ON messages.seq = parts.message
+    WHERE parts.platform_id = ? AND messages.channel = ? AND messages.account = ? AND messages.address = ?";
+/// The first that a platform tells counts. Whatever was read has come.
+const NOTE: &str =
+    "INSERT INTO seen (message, idx, delivered_at, read_at) VALUES (?1, ?2, ?3, iif(?4, ?3, NULL))
+    ON CONFLICT DO UPDATE SET delivered_at = min(delivered_at, excluded.delivered_at),
+        read_at = coalesce(min(read_at, excluded.read_at), read_at, excluded.read_at)";
+
+/// What was told and is not written down yet.
+#[derive(Default)]
+pub(super) struct Sights(Mutex<Vec<Sight>>);
+
+struct Sight {
+    channel: String,
+    account: String,
+    seen: Seen,
+}
+
+impl Outbox {
+    /// Takes what a platform tells an account of what people have seen.
+    pub fn seen(&self, (channel, account): (&str, &str), mut seen: Seen) {
+        seen.ids.truncate(MOST_IDS);
+        seen.by.truncate(MOST_ADDRESSES);
+        seen.at = Some(seen.at.map_or_else(now_ms, writable).min(now_ms()));
+        let mut sights = self.sights.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if sights.len() >= MOST {
+            return;
+        }
+        sights.push(Sight { channel: channel.to_owned(), account: account.to_owned(), seen });
+        if sights.len() == 1 {
+            let outbox = self.clone();
+            tokio::spawn(async move {
+                tokio::time::sleep(COLLECTED).await;
+                outbox.write_seen().await;
+            });
+        }
+    }
+
+    /// Writes down what was told so far. Whatever cannot be written is left out.
+    pub async fn write_seen(&self) {
+        let sights = std::mem::take(&mut *self.sights.0.lock().unwrap_or_else(PoisonError::into_inner));
+        if sights.is_empty() {
+            return;
+        }
+        let written = self.store.write(move |tx| {
+            sights.iter().try_for_each(|sight| note(tx, sight))?;
+            Ok::<_, StoreError>(())
+        });
+        if let Err(error) = written.await {
+            tracing::warn!(%error, "when people got and read messages cannot be written down");
+        }
+    }
+}
+
+fn note(tx: &Transaction<'_>, Sight { channel, account, seen }: &Sight) -> Result<(), StoreError> {
+    let (mut find, mut note) = (tx.prepare_cached(PART)?, tx.prepare_cached(NOTE)?);
+    for id in &seen.ids {
+        for address in &seen.by {
+            let of = params![id, channel, account, address];
+            let part: Option<(i64, u32)> =
+                find.query_row(of, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+            if let Some((message, index)) = part {
+                note.execute(params![message, index, seen.at, seen.read])?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// When a part came, and when it was read.
+pub(super) type Times = (Option<i64>, Option<i64>);
+
+/// What is known of the parts of a message, by their index.
+pub(super) fn of(db: &Connection, message: i64) -> Result<HashMap<u32, Times>, StoreError> {
+    let mut look = db.prepare_cached("SELECT idx, delivered_at, read_at FROM seen WHERE message = ?")?;
+    let found = look.query_map([message], |row| Ok((row.get(0)?, (row.get(1)?, row.get(2)?))))?;
+    Ok(found.collect::<Result<_, _>>()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        outbox::{
+            accept::Accepted,
+            new_message::NewMessage,
+            transition::{self, NewPart},
+        },
+        store::Store,
+    };
+
+    async fn sent(outbox: &Outbox) -> (i64, String) {
+        let Accepted::New(seq) = outbox.accept(NewMessage::example("Hello")).await.unwrap() else { panic!() };
+        let part = NewPart { key: "k".into(), shown: "x".into(), request: "{}".into(), route: None };
+        outbox.change(seq, move |tx| transition::store_parts(tx, seq, &[part])).await.unwrap();
+        let written = outbox.store().write(move |tx| {
+            tx.execute("UPDATE parts SET state = 'confirmed', platform_id = '5' WHERE message = ?", [seq])?;
+            Ok::<_, StoreError>(())
+        });
+        written.await.unwrap();
+        (seq, outbox.get(seq).await.unwrap().address)
+    }
+
+    fn seen(by: &str, id: &str, read: bool, at: i64) -> Seen {
+        Seen { by: vec!["another".into(), by.into()], ids: vec![id.into()], read, at: Some(at) }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_came_and_was_read_is_on_the_receipt_within_a_minute_and_the_first_time_counts() {
+        let directory = tempfile::tempdir().unwrap();
+        let outbox = Outbox::new(Store::open(directory.path()).unwrap());
+        let (seq, address) = sent(&outbox).await;
+        let message = outbox.get(seq).await.unwrap();
+        let at = (message.channel.as_str(), message.account.as_str());
+        outbox.seen(at, seen(&address, "5", false, 2_000));
+        let part = async || outbox.receipt(seq).await.unwrap().parts.remove(0);
+        assert_eq!(part().await.delivered_at, None, "it is not worth a write of its own");
+        tokio::time::sleep(COLLECTED).await;
+        let mut came = part().await;
+        // The thread that writes knows nothing of the test's clock.
+        for _ in 0..1000 {
+            if came.delivered_at.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+            tokio::task::yield_now().await;
+            came = part().await;
+        }
+        assert_eq!((came.delivered_at.as_deref(), came.read_at), (Some("1970-01-01T00:00:02.000Z"), None));
+        for (read, at_ms) in [(true, 4_000), (true, 9_000), (false, 3_000)] {
+            outbox.seen(at, seen(&address, "5", read, at_ms));
+        }
+        outbox.write_seen().await;
+        let read = part().await;
+        assert_eq!(read.read_at.as_deref(), Some("1970-01-01T00:00:04.000Z"));
+        assert_eq!(read.delivered_at.as_deref(), Some("1970-01-01T00:00:02.000Z"));
+    }
+
+    #[tokio::test]
+    async fn what_somebody_else_says_they_saw_is_nothing_and_what_was_read_has_come() {
+        let directory = tempfile::tempdir().unwrap();
+        let outbox = Outbox::new(Store::open(directory.path()).unwrap());
+        let (seq, address) = sent(&outbox).await;
+        let message = outbox.get(seq).await.unwrap();
+        let (channel, account) = (message.channel.as_str(), message.account.as_str());
+        outbox.seen((channel, account), seen("stranger", "5", true, 1));
+        outbox.seen((channel, account), seen(&address, "6", true, 1));
+        outbox.seen((channel, "other"), seen(&address, "5", true, 1));
+        outbox.write_seen().await;
+        assert_eq!(outbox.receipt(seq).await.unwrap().parts[0].read_at, None);
+        // No clock of a platform's is ahead of the hub's.
+        outbox.seen((channel, account), seen(&address, "5", true, i64::MAX));
+        outbox.write_seen().await;
+        let part = outbox.receipt(seq).await.unwrap().parts.remove(0);
+        assert!(part.read_at.is_some_and(|at| at.starts_with("20")) && part.delivered_at.is_some());
+    }
+}
