@@ -281,6 +281,12 @@ pub trait Adapter: ErasedSender + Receiver {
     /// What an address that [`resolve`](Self::resolve) returned tells of who it is: see [`identity`]. Asks nobody.
     fn identity(&self, address: &str) -> Spelling;
 
+    /// Whether an address is a name that people give, and may give to another: it is looked up whenever something goes there, and no
+    /// list of the configuration may have it.
+    fn is_name(&self, _address: &str) -> bool {
+        false
+    }
+
     /// Asks the platform who an address is whose spelling does not tell. Nobody sees the question, and it is answered soon or
     /// given up: whoever asks waits for seconds.
     async fn identify(&self, _address: &str) -> Result<Identity, Unidentified> {

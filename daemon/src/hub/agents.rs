@@ -137,7 +137,11 @@ fn canonical(accounts: &Accounts, channel: &str, address: &str) -> Result<String
     match Destination::parse(address, &[]) {
         Ok(Destination::Address { address, thread: None, person, .. }) => {
             let found = accounts.canonical(channel, &address, person);
-            found.unwrap_or(Ok(address)).map_err(|error| error.to_string())
+            let spelt = found.unwrap_or(Ok(address)).map_err(|error| error.to_string())?;
+            match accounts.on(channel).any(|adapter| adapter.is_name(&spelt)) {
+                true => Err("a name can be given to another, and the entry with it: write the id".into()),
+                false => Ok(spelt),
+            }
         }
         Ok(Destination::Address { thread: Some(_), .. }) => {
             Err("an entry names a whole conversation, without a thread".into())

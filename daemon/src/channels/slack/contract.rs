@@ -20,7 +20,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     address: "C012AB3CD",
     alike: ALIKE,
     spelt: || identities("[CGUW][0-9A-Z]{8,10}"),
-    unknown: &["D[0-9A-Z]{8,10}"],
+    unknown: &["D[0-9A-Z]{8,10}", "#[a-z][a-z0-9_-]{1,12}", "@[a-z]{2,9}( [a-z]{2,9})?"],
     acquainted: &[],
     message: "1790000000.000100",
     user: "U012AB3CD",
@@ -43,7 +43,37 @@ const ALIKE: &[Alike] = &[
             )],
         )],
     },
-    Alike { identity: "C012AB3CD", spelt: &["C012AB3CD"], asked: &[] },
+    Alike {
+        identity: "C012AB3CD",
+        spelt: &["C012AB3CD"],
+        asked: &[(
+            "#General",
+            &[
+                Reply::Says(
+                    200,
+                    "",
+                    r#"{"ok":true,"channels":[{"id":"C0OTHER01","name":"general-2"}],"response_metadata":{"next_cursor":"x="}}"#,
+                ),
+                Reply::Says(
+                    200,
+                    "",
+                    r#"{"ok":true,"channels":[{"id":"C012AB3CD","name":"general"}],"response_metadata":{"next_cursor":""}}"#,
+                ),
+            ],
+        )],
+    },
+    Alike {
+        identity: "U034EF5GH",
+        spelt: &["U034EF5GH"],
+        asked: &[(
+            "@Ann Lee",
+            &[Reply::Says(
+                200,
+                "",
+                r#"{"ok":true,"members":[{"id":"U0GONE001","name":"ann","deleted":true,"profile":{"real_name":"Ann Lee"}},{"id":"U034EF5GH","name":"alee","profile":{"display_name":"ann","real_name":"Ann Lee"}}]}"#,
+            )],
+        )],
+    },
 ];
 
 const ID: &str = "1790000000.000100";

@@ -5,8 +5,8 @@
 //! it is settled by the file's own shares where Slack tells them, and is unknown otherwise.
 //!
 //! Nothing in a text calls anybody: `<`, `>` and `&` are escaped by the renderer, `link_names` is off, and a card that
-//! names people is refused. Links are not unfolded. Conversations and people are named by their ids alone, which stay
-//! while names move. A person's id opens the direct conversation with them.
+//! names people is refused. Links are not unfolded. Conversations and people are named by their ids, which stay while names move, or by
+//! a name that is looked up when a message is taken ([`names`]). A person's id opens the direct conversation with them.
 //!
 //! A reply in Slack is a message in the thread of the one that it answers, and a thread is a message with answers; so
 //! both are `thread_ts`, and a new thread is a message that begins with its name.
@@ -21,6 +21,7 @@ pub(super) mod contract;
 mod emoji;
 mod files;
 mod located;
+mod names;
 pub(super) mod profile;
 pub mod receive;
 mod reconcile;
@@ -132,14 +133,24 @@ impl Adapter for Slack {
 
     /// A direct conversation is the person's.
     fn identity(&self, address: &str) -> Spelling {
+        if target::is_name(address) {
+            return Spelling::LookUp;
+        }
         match target::is_direct(address) {
             false => Spelling::known(address),
             true => Spelling::Ask,
         }
     }
 
+    fn is_name(&self, address: &str) -> bool {
+        target::is_name(address)
+    }
+
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
-        self.client.person_of(address).await
+        match target::is_name(address) {
+            true => names::find(&self.client, address).await,
+            false => self.client.person_of(address).await,
+        }
     }
 
     fn scope(&self, message: &str) -> IdScope {

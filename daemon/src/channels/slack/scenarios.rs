@@ -23,6 +23,7 @@ use serde_json::{Value, json};
 
 mod files;
 mod located;
+mod names;
 mod reconcile;
 
 const TOKEN: &str = "xoxb-secret";

@@ -1,6 +1,7 @@
-//! Slack's addresses: the ids of conversations and people, and nothing else.
+//! Slack's addresses: the ids of conversations and people, and names that are looked up.
 //!
-//! A channel's name can be given to another channel between the approval and the sending; its id cannot.
+//! A channel's name can be given to another channel between the approval and the sending; its id cannot. So a name becomes the id when a
+//! message is taken, and that is what is shown, approved and sent to.
 
 use serde_json::{Map, Value};
 
@@ -31,8 +32,23 @@ pub(super) fn unfit(body: &Map<String, Value>) -> Option<String> {
     })
 }
 
-/// The one spelling of an id, or what to write instead.
+/// The longest name, in characters (<https://docs.slack.dev/reference/methods/conversations.create>: 80).
+const LONGEST_NAME: usize = 80;
+
+/// Whether an address is a channel's name, `#general`, or a person's, `@ann` or `@Ann Lee`.
+pub(super) fn is_name(address: &str) -> bool {
+    let Some(name) = address.strip_prefix(['#', '@']) else { return false };
+    let inside = if address.starts_with('#') { "-_" } else { "-_.' " };
+    (1..=LONGEST_NAME).contains(&name.chars().count())
+        && name.trim() == name
+        && name.chars().all(|c| c.is_alphanumeric() || inside.contains(c))
+}
+
+/// The one spelling of an id or a name, or what to write instead.
 pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
+    if is_name(address) {
+        return Ok(address.to_lowercase());
+    }
     let is_id = LENGTHS.contains(&address.len())
         && address.starts_with(['C', 'G', 'D', 'U', 'W'])
         && address.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
@@ -41,10 +57,10 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     }
     Err(match address.chars().next() {
         Some('#') => {
-            "a channel's name can be given to another: use its id, which stands last in the channel's details"
+            "a channel's name has letters, digits, - and _: or use its id, which stands last in the channel's details"
         }
         Some('@') => {
-            "use the person's member id, which stands in the menu of their profile and begins with U"
+            "a person is called by letters, digits and few signs: or use their member id, which stands in the menu of their profile and begins with U"
         }
         Some('B') => "that is a bot's own id: use the id of a conversation or a person",
         Some('T' | 'E') => "that is a workspace's id: use the id of a conversation or a person",
@@ -79,13 +95,39 @@ mod tests {
         for id in ["C012AB3CD", "G012AB3CD", "D012AB3CDEF", "U012AB3CD", "W012AB3CD"] {
             assert_eq!(canonical(id).unwrap(), id);
         }
-        for other in
-            ["", "C", "general", "#general", "@ada", "c012ab3cd", "B012AB3CD", "T012AB3CD", "C012 AB3CD"]
-        {
+        for other in [
+            "",
+            "C",
+            "general",
+            "c012ab3cd",
+            "B012AB3CD",
+            "T012AB3CD",
+            "C012 AB3CD",
+            "#",
+            "@",
+            "# general",
+            "#a b",
+            "#a,b",
+            "@ada ",
+            "@ada<x>",
+            "@a\u{200b}da",
+            "@@ada",
+        ] {
             assert!(canonical(other).is_err(), "{other:?}");
         }
         assert!(canonical(&"C".repeat(25)).is_err());
-        assert!(canonical("#general").unwrap_err().contains("details"));
-        assert!(canonical("@ada").unwrap_err().contains("member id"));
+        assert!(canonical(&format!("#{}", "x".repeat(81))).is_err());
+        assert!(canonical("#a b").unwrap_err().contains("details"));
+        assert!(canonical("@ada<x>").unwrap_err().contains("member id"));
+    }
+
+    #[test]
+    fn names_are_the_same_in_any_letters() {
+        for (written, one) in [("#General", "#general"), ("@Ada Löve", "@ada löve"), ("#日本語", "#日本語")]
+        {
+            assert_eq!(canonical(written).as_deref(), Ok(one));
+            assert!(is_name(one));
+        }
+        assert!(!is_name("C012AB3CD") && !is_name("U012AB3CD"));
     }
 }

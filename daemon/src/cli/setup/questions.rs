@@ -212,7 +212,12 @@ pub(super) async fn chat(
         };
         let bare = address.strip_prefix(&format!("{}:", platform.name)).unwrap_or(&address);
         let tried = async {
-            let resolved = candidate.open(false)?.resolve(bare).map_err(Failed::refused)?;
+            let account = candidate.open(false)?;
+            let mut resolved = account.resolve(bare).map_err(Failed::refused)?;
+            if account.is_name(&resolved) {
+                // The agent's entry is the id's, whatever is called so tomorrow.
+                resolved = account.identify(&resolved).await.map_err(Failed::refused)?.into();
+            }
             if candidate.receives() && !arguments.no_test {
                 // A hub of setup's own would hear, and acknowledge, what people write to the person's.
                 print_note!("No test message: the account receives, and that is the hub's alone.");

@@ -86,9 +86,24 @@ async fn for_each_pair(check: impl AsyncFn(Pair)) {
     assert!(seen > 30, "{seen} pairs");
 }
 
+/// Whether an address is a name, which may be another's tomorrow. Then no list takes it.
+fn is_in_no_list(channel: &str, address: &str, account: &Arc<dyn Adapter>) -> bool {
+    if !account.is_name(&account.resolve(address).unwrap()) {
+        return false;
+    }
+    let mut accounts = Accounts::default();
+    accounts.add((channel, "home"), account.clone(), OnUnknown::default(), Fingerprint::default());
+    let (entry, why) = crate::hub::spelt(list(&[&format!("{channel}:{address}")]), &accounts).unwrap_err();
+    assert!(entry.starts_with(channel) && why.ends_with("write the id"), "{entry}: {why}");
+    true
+}
+
 #[tokio::test]
 async fn a_hold_on_one_address_holds_every_other_address_of_the_same_person() {
     for_each_pair(async |Pair { channel, addresses: [one, other], account, .. }| {
+        if is_in_no_list(channel, other, &account) {
+            return;
+        }
         let (any, held) = (format!("{channel}:*"), format!("{channel}:{other}"));
         let fixture = Fixture::with(channel, account, rules(&[&any], &[&held], CrossContext::Allow));
         let looked = fixture.look(&to(channel, one)).await.unwrap();
@@ -100,6 +115,9 @@ async fn a_hold_on_one_address_holds_every_other_address_of_the_same_person() {
 #[tokio::test]
 async fn what_is_allowed_by_one_address_is_allowed_by_every_other_and_nothing_else_is() {
     for_each_pair(async |Pair { channel, addresses: [one, other], account, .. }| {
+        if is_in_no_list(channel, other, &account) {
+            return;
+        }
         let allowed = format!("{channel}:{other}");
         let fixture = Fixture::with(channel, account, rules(&[&allowed], &[], CrossContext::Allow));
         let looked = fixture.look(&to(channel, one)).await.unwrap();
@@ -194,6 +212,9 @@ async fn an_entry_that_nobody_can_identify_holds_everybody_on_its_channel() {
     for (channel, address, account, _stage) in unidentified() {
         let (any, held, somebody) =
             (format!("{channel}:*"), format!("{channel}:{address}"), holdable(channel));
+        if is_in_no_list(channel, address, &account) {
+            continue;
+        }
         let fixture = Fixture::with(channel, account, rules(&[&any], &[&held], CrossContext::Allow));
         let (_, other) = somebody.split_once(':').unwrap();
         let looked = fixture.look(&to(channel, other)).await.unwrap();

@@ -1,0 +1,100 @@
+//! Who or what a name stands for, as the workspace's directory has it now.
+//!
+//! People choose what they are called, and two may choose the same; so a name that means several is refused, with their ids. Only
+//! conversations that the bot is in are looked at, for it can write in no other.
+
+use serde_json::Value;
+
+use super::client::Client;
+use crate::channels::{
+    RateHints,
+    identity::{Identity, Unidentified},
+};
+
+/// Entries of an answer. A person's has some 2 KB, and an answer fits 256 KB.
+const AT_ONCE: &str = "100";
+/// Questions at most: these methods take twenty in a minute (Tier 2, <https://docs.slack.dev/apis/web-api/rate-limits>).
+const MOST_PAGES: usize = 15;
+/// Ids that a refusal names.
+const MOST_NAMED: usize = 5;
+
+/// Something that is listed.
+struct List {
+    method: &'static str,
+    arguments: &'static [(&'static str, &'static str)],
+    /// The member of an answer that has the entries.
+    member: &'static str,
+    is_called: fn(&Value, &str) -> bool,
+    /// What one is, for people.
+    kind: &'static str,
+}
+
+/// <https://docs.slack.dev/reference/methods/users.conversations>
+const CHANNELS: List = List {
+    method: "users.conversations",
+    arguments: &[
+        ("types", "public_channel,private_channel"),
+        ("exclude_archived", "true"),
+        ("limit", AT_ONCE),
+    ],
+    member: "channels",
+    is_called: |channel, name| is(&channel["name"], name),
+    kind: "channel with the bot in it",
+};
+
+/// <https://docs.slack.dev/reference/methods/users.list>
+const PEOPLE: List = List {
+    method: "users.list",
+    arguments: &[("limit", AT_ONCE)],
+    member: "members",
+    is_called: |person, name| {
+        let profile = &person["profile"];
+        let names = [&person["name"], &profile["display_name"], &profile["real_name"]];
+        person["deleted"] != true && names.into_iter().any(|one| is(one, name))
+    },
+    kind: "person",
+};
+
+/// The id behind `#general` or `@ann`.
+///
+/// # Errors
+/// There is none, or several; or Slack does not say.
+pub(super) async fn find(client: &Client, address: &str) -> Result<Identity, Unidentified> {
+    let list = if address.starts_with('#') { CHANNELS } else { PEOPLE };
+    let name = &address[1..];
+    let (mut found, mut cursor) = (Vec::new(), String::new());
+    for _ in 0..MOST_PAGES {
+        let mut arguments = list.arguments.to_vec();
+        if !cursor.is_empty() {
+            arguments.push(("cursor", &cursor));
+        }
+        let said = client.question(list.method, &arguments, &mut RateHints::default()).await?;
+        let entries = said[list.member].as_array().into_iter().flatten();
+        let called = entries.filter(|entry| (list.is_called)(entry, name));
+        found.extend(called.filter_map(|entry| entry["id"].as_str().map(str::to_owned)));
+        cursor = said["response_metadata"]["next_cursor"].as_str().unwrap_or_default().to_owned();
+        if cursor.is_empty() {
+            return one_of(found, &list, address);
+        }
+    }
+    let most = MOST_PAGES * 100;
+    Err(Unidentified::not_known(format!("Slack has more than {most} of them to look through: write the id")))
+}
+
+fn is(said: &Value, name: &str) -> bool {
+    said.as_str().is_some_and(|said| said.trim().to_lowercase() == name)
+}
+
+fn one_of(mut found: Vec<String>, list: &List, address: &str) -> Result<Identity, Unidentified> {
+    found.sort();
+    found.dedup();
+    let kind = list.kind;
+    match found.as_slice() {
+        [one] if super::target::canonical(one).as_deref() == Ok(one) => Ok(Identity::new(one)),
+        [] | [_] => Err(Unidentified::not_known(format!("Slack knows no {kind} that is called {address}"))),
+        several => Err(Unidentified::not_known(format!(
+            "{address} is the name of more than one {kind} ({}): write the id",
+            several[..several.len().min(MOST_NAMED)].join(", ")
+        ))),
+    }
+}
