@@ -42,7 +42,20 @@ const ALIKE: &[Alike] = &[
     Alike {
         identity: "7",
         spelt: &[],
-        asked: &[("007", &[Reply::Says(200, "", r#"{"id":"7","type":0,"guild_id":"9"}"#)])],
+        asked: &[
+            ("007", &[Reply::Says(200, "", r#"{"id":"7","type":0,"guild_id":"9"}"#)]),
+            (
+                "#Kitchen",
+                &[
+                    Reply::Says(200, "", r#"[{"id":"9","name":"Home"}]"#),
+                    Reply::Says(
+                        200,
+                        "",
+                        r#"[{"id":"8","type":2,"name":"kitchen"},{"id":"7","type":0,"name":"kitchen"}]"#,
+                    ),
+                ],
+            ),
+        ],
     },
 ];
 
@@ -58,7 +71,7 @@ const BOT: Contract = Contract {
     address: "42",
     alike: ALIKE,
     spelt,
-    unknown: &["[1-9][0-9]{16,17}"],
+    unknown: &["[1-9][0-9]{16,17}", "#[a-z][a-z0-9_-]{1,12}"],
     acquainted: &[],
     message: "1001",
     user: "99",

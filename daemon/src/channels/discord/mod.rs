@@ -25,6 +25,7 @@ mod forms;
 mod gateway;
 mod limits;
 mod media;
+mod names;
 mod places;
 mod presence;
 pub(super) mod profile;
@@ -175,14 +176,22 @@ impl Adapter for Discord {
 
     /// A number may be a channel's, a thread's, or that of the conversation with a person.
     fn identity(&self, address: &str) -> Spelling {
-        match address.starts_with('@') {
-            true => Spelling::known(address),
-            false => Spelling::Ask,
+        match address.chars().next() {
+            Some('@') => Spelling::known(address),
+            Some('#') => Spelling::LookUp,
+            _ => Spelling::Ask,
         }
     }
 
+    fn is_name(&self, address: &str) -> bool {
+        address.starts_with('#')
+    }
+
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
-        self.client.identify(address).await
+        match self.is_name(address) {
+            true => self.client.named(address).await,
+            false => self.client.identify(address).await,
+        }
     }
 
     fn scope(&self, _: &str) -> IdScope {

@@ -14,6 +14,7 @@ const MOST: usize = 2048;
 /// What kinds of channels there are that matter here
 /// (<https://docs.discord.com/developers/resources/channel#channel-object-channel-types>).
 pub(super) mod kind {
+    pub(in super::super) const TEXT: u64 = 0;
     pub(in super::super) const DM: u64 = 1;
     pub(in super::super) const ANNOUNCEMENT: u64 = 5;
     pub(in super::super) const ANNOUNCEMENT_THREAD: u64 = 10;

@@ -1,4 +1,4 @@
-//! Addresses: ids of channels, and of people behind an `@`.
+//! Addresses: ids of channels, and of people behind an `@`; and names of channels behind a `#`, which are looked up.
 //!
 //! Both are numbers that tell nothing of what they name, and a message to the one must never reach the other: which of the
 //! two an address is stands in the address, under which it is stored, shown and compared with the allowlist.
@@ -7,12 +7,27 @@ use crate::channels::Failure;
 
 /// The one spelling of an address, or what to write instead.
 pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
-    let hint = "use a channel's id (developer mode, then \"Copy Channel ID\"), or @ and a person's id; names can be given to others";
+    if let Some(name) = name(address) {
+        return Ok(name);
+    }
+    let hint =
+        "use a channel's id (developer mode, then \"Copy Channel ID\") or #name, or @ and a person's id";
     if let Some(user) = person(address) {
         return snowflake(user).map(|id| format!("@{id}")).ok_or(hint);
     }
     let channel = address.strip_prefix("<#").and_then(|rest| rest.strip_suffix('>')).unwrap_or(address);
     snowflake(channel).ok_or(hint)
+}
+
+/// The longest name of a channel, in characters (<https://docs.discord.com/developers/resources/channel#channel-object-channel-structure>).
+const LONGEST_NAME: usize = 100;
+
+/// A channel's name in its one spelling, `#general`.
+pub(super) fn name(address: &str) -> Option<String> {
+    let name = address.strip_prefix('#')?;
+    let fits = |c: char| c.is_alphanumeric() || "-_".contains(c);
+    ((1..=LONGEST_NAME).contains(&name.chars().count()) && name.chars().all(fits))
+        .then(|| address.to_lowercase())
 }
 
 /// What stands for a person: `@ID`, or as a mention.
@@ -64,7 +79,9 @@ mod tests {
             "@",
             "@anna",
             "general",
-            "#general",
+            "#",
+            "#gene ral",
+            "#gen.eral",
             "-5",
             "<@&42>",
             "<#42",
@@ -73,6 +90,8 @@ mod tests {
         ] {
             assert!(canonical(other).is_err(), "{other:?}");
         }
+        assert_eq!(canonical("#General_Küche").as_deref(), Ok("#general_küche"));
+        assert!(canonical(&format!("#{}", "x".repeat(101))).is_err());
         assert_eq!([user("<@42>"), user("@42"), user("discord:42"), user("42")], ["42"; 4]);
     }
 }

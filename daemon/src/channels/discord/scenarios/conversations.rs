@@ -34,6 +34,31 @@ async fn a_thread_counts_only_in_its_own_channel() {
 }
 
 #[tokio::test]
+async fn a_name_that_several_channels_have_or_none_is_refused() {
+    const SERVERS: Reply = Reply::Says(200, "", r#"[{"id":"9","name":"Home"},{"id":"10","name":"Club"}]"#);
+    const KITCHEN: Reply = Reply::Says(200, "", r#"[{"id":"7","type":0,"name":"kitchen"}]"#);
+    const ANOTHER: Reply = Reply::Says(200, "", r#"[{"id":"17","type":5,"name":"kitchen"}]"#);
+    const ODD: Reply = Reply::Says(200, "", r#"[{"id":"../x","type":0,"name":"kitchen"}]"#);
+    let find = async |script: &'static [Reply]| {
+        let mock = Mock::start(script);
+        let found = discord(mock.port, Secret::from(TOKEN)).identify("#kitchen").await;
+        (found.map_err(|unidentified| unidentified.why), mock.heard())
+    };
+    let (found, heard) = find(&[SERVERS, KITCHEN, ANOTHER]).await;
+    let why = "#kitchen is the name of more than one channel (7 on Home, 17 on Club): write the id";
+    assert_eq!(found, Err(why.to_owned()));
+    is(&heard[0], "GET /api/v10/users/@me/guilds");
+    is(&heard[2], "GET /api/v10/guilds/10/channels");
+    const EMPTY: Reply = Reply::Says(200, "", "[]");
+    assert_eq!(
+        find(&[SERVERS, EMPTY, EMPTY]).await.0,
+        Err("no server of the bot's has a channel #kitchen".into())
+    );
+    assert!(find(&[SERVERS, ODD, EMPTY]).await.0.is_err());
+    assert!(find(&[SERVERS, Reply::Close]).await.0.is_err());
+}
+
+#[tokio::test]
 async fn a_person_is_written_to_in_their_own_conversation() {
     const OPENED: Reply = Reply::Says(200, "", r#"{"id":"900","type":1}"#);
     let mock = Mock::start(&[OPENED, SENT, SENT]);
