@@ -74,10 +74,12 @@ pub(crate) fn check(parts: &[NewPart], files: &[Attachment]) -> Result<(), Docum
 }
 
 /// The document's bytes for messages that are [`alike`] and the parts that they will become: one, or several to as many targets.
+/// `heard`: what is to be said of the conversation.
 pub(super) fn write(
     request: RequestId,
     audit_head: Digest,
     messages: &[Holding<'_>],
+    heard: Option<&str>,
 ) -> Result<Vec<u8>, DocumentRefused> {
     let [Holding { message, parts, .. }, others @ ..] = messages else {
         return Err(DocumentRefused::Document);
@@ -89,7 +91,7 @@ pub(super) fn write(
         wire_alt: None,
     });
     let origin = message.origin.as_ref().map(|origin| origin.place.to_string());
-    let whose = whose(message);
+    let whose: Vec<String> = whose(message).into_iter().chain(heard.map(str::to_owned)).collect();
     let document = Document {
         request,
         audit_head,

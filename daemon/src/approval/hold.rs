@@ -7,7 +7,7 @@ use serde_json::json;
 use super::{
     Terms, cards,
     document::{self, DocumentRefused, Holding},
-    mute,
+    heard, mute,
 };
 use crate::{
     clock,
@@ -78,7 +78,12 @@ fn hold_on_one_card(
 ) -> Result<Vec<MessageRow>, HoldError> {
     let request = RequestId(crate::random::bytes());
     let (row, head) = crate::audit::tip(tx)?;
-    let document = document::write(request, Digest(head), all)?;
+    // In a list each would be of its own.
+    let heard = match all {
+        [one] => heard::of(tx, one.message).map_err(TransitionError::from)?,
+        _ => None,
+    };
+    let document = document::write(request, Digest(head), all, heard.as_deref())?;
     let now = now_ms();
     let first = all[0].message;
     let asked = cards::room(tx, &first.agent, terms, now)?;

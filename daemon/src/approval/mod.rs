@@ -19,6 +19,7 @@ pub mod decide;
 pub mod device;
 pub mod document;
 pub mod firmware;
+mod heard;
 mod hold;
 pub mod listing;
 pub mod mute;
