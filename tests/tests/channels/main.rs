@@ -12,6 +12,7 @@ mod signal_receives;
 mod slack;
 mod slack_receives;
 mod teams;
+mod teams_receives;
 mod telegram;
 mod webhook;
 mod whatsapp;

@@ -233,7 +233,7 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
 }
 
 /// A key pair of the tests' own, by which a mock of the Connector signs.
-fn connector() -> Result<RsaKeyPair> {
+pub(super) fn connector() -> Result<RsaKeyPair> {
     let file = include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json");
     let file: Value = serde_json::from_str(file)?;
     let der: String = text(&file, "private_key").lines().filter(|line| !line.starts_with("-----")).collect();
@@ -241,7 +241,7 @@ fn connector() -> Result<RsaKeyPair> {
 }
 
 /// A token of the Connector's for this bot and service.
-fn token(pair: &RsaKeyPair, app: &str, service: &str) -> Result<String> {
+pub(super) fn token(pair: &RsaKeyPair, app: &str, service: &str) -> Result<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let header = json!({"alg": "RS256", "typ": "JWT", "kid": "k-1"});
     let claims = json!({
@@ -256,7 +256,7 @@ fn token(pair: &RsaKeyPair, app: &str, service: &str) -> Result<String> {
 }
 
 /// Teams, Microsoft's keys and somebody's OneDrive in one: each is strict about what it is asked.
-fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
+pub(super) fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
     let key: PublicKeyComponents<Vec<u8>> = pair.public().into();
     let (n, e) = (URL_SAFE_NO_PAD.encode(key.n), URL_SAFE_NO_PAD.encode(key.e));
     MockServer::open(move |request| {
@@ -271,12 +271,22 @@ fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
             ("GET", "/keys") => {
                 (200, json!({"keys": [{"kid": "k-1", "n": n, "e": e, "endorsements": ["msteams"]}]}))
             }
-            ("POST", "/teams/v3/conversations/a:1abcdef/activities") => {
+            ("POST", path)
+                if path.starts_with("/teams/v3/conversations/") && path.contains("/activities") =>
+            {
                 let body = request.json();
+                let place =
+                    path.trim_start_matches("/teams/v3/conversations/").split('/').next().unwrap_or_default();
+                if !["a:1abcdef", "19:abc@thread.tacv2;messageid=1700000000000"].contains(&place) {
+                    return no("there is no such conversation");
+                }
                 let card = &body["attachments"][0];
                 // https://learn.microsoft.com/microsoftteams/platform/bots/how-to/bots-filesv4#sample-send-file-consent-card
                 let whole = match card["contentType"].as_str() {
-                    None => body["text"].is_string(),
+                    None => body["text"].is_string() || body["type"] == "typing",
+                    Some("application/vnd.microsoft.card.adaptive") => {
+                        card["content"]["type"] == "AdaptiveCard"
+                    }
                     Some("application/vnd.microsoft.teams.card.file.consent") => {
                         card["name"].is_string()
                             && card["content"]["sizeInBytes"].is_u64()
@@ -288,6 +298,12 @@ fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
                     Some(_) => false,
                 };
                 if whole { (201, json!({"id": "1700000000000"})) } else { no("that is no activity") }
+            }
+            // Where the file lies that somebody sent, for whoever has its address.
+            ("GET", "/drive")
+                if request.query == "tempauth=hush" && request.header("authorization").is_empty() =>
+            {
+                (200, json!({"the": "plan"}))
             }
             ("PUT", "/drive") => {
                 let range = format!("bytes 0-{}/{}", request.body.len() - 1, request.body.len());
