@@ -3,6 +3,7 @@
 mod discord;
 mod flavours;
 mod googlechat;
+mod googlechat_receives;
 mod imessage;
 mod mail;
 mod matrix;

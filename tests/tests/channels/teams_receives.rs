@@ -5,7 +5,7 @@
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, client::text, secret},
+    hub::{Client, SpawnedHub, client::text, eventually, secret},
     mocks::MockServer,
 };
 use ring::signature::RsaKeyPair;
@@ -61,15 +61,19 @@ fn activity(id: &str, more: &Value) -> Value {
     activity
 }
 
-/// The next turn of the agent, which is answered so.
+/// The next turn of the agent, which is answered so or just ends.
 fn turn(agent: &Client, answer: Option<&str>) -> Result<Value> {
     let turn = agent.get("/v1/turns?wait=30")?.taken()?["turn"].clone();
     ensure!(turn.is_object(), "no turn came");
     let mut end = json!({"lease": turn["lease"]});
-    if let Some(answer) = answer {
-        end["reply"] = json!(answer);
+    match answer {
+        Some(answer) => {
+            (end["turn"], end["context"], end["text"]) =
+                (turn["turn"].clone(), turn["context"].clone(), answer.into());
+            agent.post("/v1/reply", &end)?.taken()?;
+        }
+        None => drop(agent.post(&format!("/v1/turns/{}/end", text(&turn, "turn")), &end)?.taken()?),
     }
-    agent.post(&format!("/v1/turns/{}/end", text(&turn, "turn")), &end)?.taken()?;
     Ok(turn)
 }
 
@@ -120,8 +124,7 @@ fn what_teams_tells_becomes_a_turn_once_and_the_answer_goes_where_it_was_asked()
         "{told}"
     );
     ensure!(told["conversation"]["thread"] == "1700000000000", "{told}");
-    let answers =
-        gatepost_tests::hub::eventually("the answer arrives", || Ok(arrived(&fixture.server).pop()))?;
+    let answers = eventually("the answer arrives", || Ok(arrived(&fixture.server).pop()))?;
     ensure!(answers.0.contains("19:abc@thread.tacv2;messageid=1700000000000"), "{answers:?}");
     ensure!(text(&answers.1, "text").contains("It is **off**."), "{answers:?}");
     no_turn(&agent)?;
