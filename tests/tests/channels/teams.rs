@@ -15,7 +15,7 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use gatepost::{
-    channels::{Failure, OutgoingPart, PartKey, RateHints},
+    channels::{Failure, OutgoingPart, PartKey, RateHints, teams::receive},
     message::{
         new_part_key,
         operation::{Operation, Poll},
@@ -229,6 +229,33 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
     for (card, against) in bad.iter().zip(cards_check(&bad)?) {
         ensure!(!against.is_empty() && check(card).is_err(), "{card}: {against:?}, {:?}", check(card));
     }
+    Ok(())
+}
+
+/// The playground signs nothing, so a hub believes none of it; what it tells is read as Teams' own words are.
+#[test]
+fn what_the_playground_tells_a_bot_is_read() -> Result<()> {
+    let playground = Playground::start()?;
+    let read = |activity: &Value| receive::read(activity.to_string().as_bytes(), "app-1");
+    for (kind, happened) in
+        [("install", "join"), ("uninstall", "leave"), ("userAdded", "join"), ("userRemoved", "leave")]
+    {
+        let told = playground.tells(kind, playground.group())?;
+        let all = read(&told).map_err(|dropped| anyhow!("{dropped:?}: {told}"))?;
+        ensure!(all.iter().all(|one| one.event.word() == happened), "{kind}: {told}");
+        ensure!(all[0].conversation.address == playground.group() && !all[0].conversation.direct, "{told}");
+    }
+    // That the bot itself was added is told twice; the installation counts.
+    let told = playground.tells("botAdded", playground.group())?;
+    ensure!(read(&told).is_err(), "{told}");
+    let mut said = playground.tells("install", playground.personal())?;
+    (said["type"], said["text"], said["textFormat"]) = ("message".into(), "Hello".into(), "plain".into());
+    let all = read(&said).map_err(|dropped| anyhow!("{dropped:?}: {said}"))?;
+    ensure!(
+        all[0].event.words().is_some_and(|words| words.text == "Hello") && all[0].conversation.direct,
+        "{said}"
+    );
+    ensure!(all[0].author.same_as.len() == 1 && all[0].said_at.is_some(), "{said}");
     Ok(())
 }
 

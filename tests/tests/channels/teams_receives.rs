@@ -1,7 +1,7 @@
 //! What people do at Teams, told by the Bot Connector and by whoever says that it is the Connector, and answered by an agent.
 //!
-//! Microsoft's Agents Playground tells a bot things too, but signs nothing, so the hub believes none of it: a double with a key of its
-//! own does it here, in the shapes of Microsoft's documentation.
+//! Microsoft's Agents Playground tells a bot things too, but signs nothing, so the hub believes none of it (how it is read is in
+//! `teams`): a double with a key of its own does it here, in the shapes of Microsoft's documentation.
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
