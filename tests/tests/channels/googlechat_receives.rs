@@ -170,9 +170,9 @@ fn what_is_pulled_becomes_a_turn_once_and_is_acknowledged_after_its_row() -> Res
     ensure!(told["conversation"]["title"] == "Kitchen", "{told}");
     let answer = json!({"turn": told["turn"], "lease": told["lease"], "context": told["context"], "text": "It is off."});
     agent.post("/v1/reply", &answer)?.taken()?;
-    let made = eventually("the answer arrives", || {
+    let (query, made) = eventually("the answer arrives", || {
         let mut made = google.heard().into_iter().filter(|request| request.path.ends_with("/messages"));
-        Ok(made.next().map(|request| request.json()))
+        Ok(made.next().map(|request| (request.query.clone(), request.json())))
     })?;
     ensure!(
         text(&made, "text").contains("It is off.") && made["thread"]["name"] == "spaces/AAAA/threads/Q",
