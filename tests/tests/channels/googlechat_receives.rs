@@ -12,14 +12,13 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, client::text, database, eventually},
+    hub::{Client, SpawnedHub, client::text, database, eventually, secret},
     mocks::{MockServer, googlechat},
     peers::judge,
 };
 use serde_json::{Value, json};
 
-const KEY: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../daemon/src/channels/googlechat/testdata/service-account.json");
+const KEY: &str = include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json");
 /// For so long a pull waits, and something that is not acknowledged is not told again.
 const WAITS: Duration = Duration::from_secs(6);
 const DEADLINE: Duration = Duration::from_secs(1);
@@ -123,12 +122,12 @@ fn asked() -> Value {
     })
 }
 
-fn hearing(google: &MockServer, pubsub: &MockServer) -> Result<SpawnedHub> {
+fn hearing(google: &MockServer, pubsub: &MockServer, key: &str) -> Result<SpawnedHub> {
     SpawnedHub::start(&format!(
         "[agents.engineer]\nallow = [\"googlechat:*\"]\ncross_context = \"allow\"\ndecorate = false\n\
          [people.ann]\nids = [\"googlechat:ann@hub.test\"]\nscope = \"owner\"\n\
          [routes.engineer]\nfrom = [\"googlechat:*\"]\nagent = \"engineer\"\n\
-         [channels.googlechat.home]\nkey = \"file:{KEY}\"\nbase_url = \"{}\"\ntoken_url = \"{}/token\"\n\
+         [channels.googlechat.home]\nkey = {key}\nbase_url = \"{}\"\ntoken_url = \"{}/token\"\n\
          receive = true\nsubscription = \"projects/house/subscriptions/gatepost\"\npubsub_url = \"{}\"\n",
         google.url(),
         google.url(),
@@ -159,7 +158,8 @@ fn what_is_pulled_becomes_a_turn_once_and_is_acknowledged_after_its_row() -> Res
     let topic = Topic::default();
     let pubsub = topic.serve(true)?;
     topic.publish(event("MESSAGE", asked()));
-    let mut hub = hearing(&google, &pubsub)?;
+    let secrets = tempfile::tempdir()?;
+    let mut hub = hearing(&google, &pubsub, &secret(secrets.path(), "key.json", KEY)?)?;
     let agent = hub.agent("engineer")?;
     let told = turn(&agent)?;
     ensure!(
