@@ -99,8 +99,10 @@ fn granted(request: &Request, issuer: &str) -> Result<(), String> {
     if claims["iss"] != issuer || claims["aud"] != "https://oauth2.googleapis.com/token" {
         return Err("Invalid issuer or audience".into());
     }
-    // <https://developers.google.com/workspace/chat/authenticate-authorize-chat-app>
-    if claims["scope"] != "https://www.googleapis.com/auth/chat.bot" {
+    // <https://developers.google.com/workspace/chat/authenticate-authorize-chat-app>,
+    // and <https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions/pull#authorization-scopes>.
+    let scopes = ["https://www.googleapis.com/auth/chat.bot", "https://www.googleapis.com/auth/pubsub"];
+    if !scopes.iter().any(|scope| claims["scope"] == *scope) {
         return Err("Invalid scope".into());
     }
     // "a maximum of 1 hour after the issued time".

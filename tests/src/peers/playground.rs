@@ -102,6 +102,17 @@ impl Playground {
         format!("http://127.0.0.1:{}/_connector", self.port)
     }
 
+    /// What it tells a bot when this happens in a conversation, without any proof of who tells it.
+    ///
+    /// # Errors
+    /// It knows no such thing.
+    pub fn tells(&self, kind: &str, conversation: &str) -> Result<Value> {
+        let path =
+            format!("_internal/v1/customActivities/template?type={kind}&conversationId={conversation}");
+        let mut answer = ureq::get(format!("http://127.0.0.1:{}/{path}", self.port)).call()?;
+        Ok(serde_json::from_str(&answer.body_mut().read_to_string()?)?)
+    }
+
     /// The id of the bot's conversation with one person.
     pub fn personal(&self) -> &str {
         &self.personal

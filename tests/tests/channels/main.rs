@@ -3,6 +3,7 @@
 mod discord;
 mod flavours;
 mod googlechat;
+mod googlechat_receives;
 mod imessage;
 mod mail;
 mod matrix;
@@ -12,6 +13,7 @@ mod signal_receives;
 mod slack;
 mod slack_receives;
 mod teams;
+mod teams_receives;
 mod telegram;
 mod webhook;
 mod whatsapp;

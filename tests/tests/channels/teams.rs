@@ -15,7 +15,7 @@ use base64::{
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
 use gatepost::{
-    channels::{Failure, OutgoingPart, PartKey, RateHints},
+    channels::{Failure, OutgoingPart, PartKey, RateHints, teams::receive},
     message::{
         new_part_key,
         operation::{Operation, Poll},
@@ -232,8 +232,35 @@ async fn the_parser_of_adaptive_cards_takes_every_card_that_we_make_and_so_does_
     Ok(())
 }
 
+/// The playground signs nothing, so a hub believes none of it; what it tells is read as Teams' own words are.
+#[test]
+fn what_the_playground_tells_a_bot_is_read() -> Result<()> {
+    let playground = Playground::start()?;
+    let read = |activity: &Value| receive::read(activity.to_string().as_bytes(), "app-1");
+    for (kind, happened) in
+        [("install", "join"), ("uninstall", "leave"), ("userAdded", "join"), ("userRemoved", "leave")]
+    {
+        let told = playground.tells(kind, playground.group())?;
+        let all = read(&told).map_err(|dropped| anyhow!("{dropped:?}: {told}"))?;
+        ensure!(all.iter().all(|one| one.event.word() == happened), "{kind}: {told}");
+        ensure!(all[0].conversation.address == playground.group() && !all[0].conversation.direct, "{told}");
+    }
+    // That the bot itself was added is told twice; the installation counts.
+    let told = playground.tells("botAdded", playground.group())?;
+    ensure!(read(&told).is_err(), "{told}");
+    let mut said = playground.tells("install", playground.personal())?;
+    (said["type"], said["text"], said["textFormat"]) = ("message".into(), "Hello".into(), "plain".into());
+    let all = read(&said).map_err(|dropped| anyhow!("{dropped:?}: {said}"))?;
+    ensure!(
+        all[0].event.words().is_some_and(|words| words.text == "Hello") && all[0].conversation.direct,
+        "{said}"
+    );
+    ensure!(all[0].author.same_as.len() == 1 && all[0].said_at.is_some(), "{said}");
+    Ok(())
+}
+
 /// A key pair of the tests' own, by which a mock of the Connector signs.
-fn connector() -> Result<RsaKeyPair> {
+pub(super) fn connector() -> Result<RsaKeyPair> {
     let file = include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json");
     let file: Value = serde_json::from_str(file)?;
     let der: String = text(&file, "private_key").lines().filter(|line| !line.starts_with("-----")).collect();
@@ -241,7 +268,7 @@ fn connector() -> Result<RsaKeyPair> {
 }
 
 /// A token of the Connector's for this bot and service.
-fn token(pair: &RsaKeyPair, app: &str, service: &str) -> Result<String> {
+pub(super) fn token(pair: &RsaKeyPair, app: &str, service: &str) -> Result<String> {
     let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
     let header = json!({"alg": "RS256", "typ": "JWT", "kid": "k-1"});
     let claims = json!({
@@ -256,7 +283,7 @@ fn token(pair: &RsaKeyPair, app: &str, service: &str) -> Result<String> {
 }
 
 /// Teams, Microsoft's keys and somebody's OneDrive in one: each is strict about what it is asked.
-fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
+pub(super) fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
     let key: PublicKeyComponents<Vec<u8>> = pair.public().into();
     let (n, e) = (URL_SAFE_NO_PAD.encode(key.n), URL_SAFE_NO_PAD.encode(key.e));
     MockServer::open(move |request| {
@@ -271,12 +298,22 @@ fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
             ("GET", "/keys") => {
                 (200, json!({"keys": [{"kid": "k-1", "n": n, "e": e, "endorsements": ["msteams"]}]}))
             }
-            ("POST", "/teams/v3/conversations/a:1abcdef/activities") => {
+            ("POST", path)
+                if path.starts_with("/teams/v3/conversations/") && path.contains("/activities") =>
+            {
                 let body = request.json();
+                let place =
+                    path.trim_start_matches("/teams/v3/conversations/").split('/').next().unwrap_or_default();
+                if !["a:1abcdef", "19:abc@thread.tacv2;messageid=1700000000000"].contains(&place) {
+                    return no("there is no such conversation");
+                }
                 let card = &body["attachments"][0];
                 // https://learn.microsoft.com/microsoftteams/platform/bots/how-to/bots-filesv4#sample-send-file-consent-card
                 let whole = match card["contentType"].as_str() {
-                    None => body["text"].is_string(),
+                    None => body["text"].is_string() || body["type"] == "typing",
+                    Some("application/vnd.microsoft.card.adaptive") => {
+                        card["content"]["type"] == "AdaptiveCard"
+                    }
                     Some("application/vnd.microsoft.teams.card.file.consent") => {
                         card["name"].is_string()
                             && card["content"]["sizeInBytes"].is_u64()
@@ -288,6 +325,12 @@ fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
                     Some(_) => false,
                 };
                 if whole { (201, json!({"id": "1700000000000"})) } else { no("that is no activity") }
+            }
+            // Where the file lies that somebody sent, for whoever has its address.
+            ("GET", "/drive")
+                if request.query == "tempauth=hush" && request.header("authorization").is_empty() =>
+            {
+                (200, json!({"the": "plan"}))
             }
             ("PUT", "/drive") => {
                 let range = format!("bytes 0-{}/{}", request.body.len() - 1, request.body.len());

@@ -26,8 +26,8 @@ const MEMBERS: &[&str] = &[
 ];
 
 /// The function that a press calls, by which the app knows a press on a button of ours.
-const PRESSED: &str = "gatepost_button";
-const VOTED: &str = "gatepost_poll";
+pub(super) const PRESSED: &str = "gatepost_button";
+pub(super) const VOTED: &str = "gatepost_poll";
 
 /// The cards of a message.
 pub(super) fn of(card: Option<&Value>, buttons: &[Vec<Button>]) -> Vec<Value> {

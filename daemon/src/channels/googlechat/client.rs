@@ -5,12 +5,12 @@
 
 use std::time::{Duration, SystemTime};
 
-use reqwest::{Method, RequestBuilder, StatusCode, Url, header::CONTENT_TYPE};
+use reqwest::{Method, RequestBuilder, Response, StatusCode, Url, header::CONTENT_TYPE};
 use serde_json::{Map, Value};
 
 use super::{
     answer::{created, refusal, verdict},
-    key::{Replaceable, ServiceAccount},
+    key::{Replaceable, SCOPE, ServiceAccount},
     request::Request,
     space,
 };
@@ -279,16 +279,51 @@ impl Client {
         let Route::App { account, granted, .. } = &self.way else {
             return Err(Failure::Permanent("a webhook has no access token".into()));
         };
-        granted.token(self.grant(account, &account.now(), hints)).await
+        granted.token(self.grant(account, &account.now(), SCOPE, hints)).await
+    }
+
+    /// An access token for something else that the account may do, kept apart from that for the Chat API.
+    pub(super) async fn token_for(
+        &self,
+        granted: &Granted,
+        scope: &str,
+        hints: &mut RateHints,
+    ) -> Result<Secret, Failure> {
+        let Route::App { account, .. } = &self.way else {
+            return Err(Failure::Permanent("a webhook has no access token".into()));
+        };
+        granted.token(self.grant(account, &account.now(), scope, hints)).await
+    }
+
+    /// Asks for the bytes of a file that somebody sent.
+    pub(super) async fn download(&self, resource: &str, longest: Duration) -> Result<Response, String> {
+        let hints = &mut RateHints::default();
+        let Route::App { base, .. } = &self.way else { return Err("a webhook has no files".into()) };
+        let token = self.access(hints).await.map_err(|failure| failure.to_string())?;
+        let path: Vec<&str> = ["v1", "media"].into_iter().chain(resource.split('/')).collect();
+        let request = self.request(Method::GET, base.at(&path), &[("alt", "media".to_owned())]);
+        match self.http.stream(request.bearer_auth(token.expose()), longest, hints).await {
+            Ok(Ok(response)) if response.status() == StatusCode::OK => Ok(response),
+            Ok(Ok(response)) => Err(format!("Google answered {}", response.status().as_u16())),
+            Ok(Err(answer)) => Err(format!("Google answered {}", answer.status.as_u16())),
+            Err(silence) => Err(silence.harmless().to_string()),
+        }
+    }
+
+    /// The way to Google.
+    pub(super) fn http(&self) -> &Http {
+        &self.http
     }
 
     async fn grant(
         &self,
         replaceable: &Replaceable,
         account: &ServiceAccount,
+        scope: &str,
         hints: &mut RateHints,
     ) -> Result<(Secret, Duration), Failure> {
-        let statement = account.statement(SystemTime::now()).map_err(|why| Failure::Permanent(why.into()))?;
+        let statement =
+            account.statement(scope, SystemTime::now()).map_err(|why| Failure::Permanent(why.into()))?;
         let mut form = Url::parse("form:").expect("it is a URL");
         form.query_pairs_mut()
             .append_pair("grant_type", "urn:ietf:params:oauth:grant-type:jwt-bearer")

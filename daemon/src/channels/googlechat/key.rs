@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// What the app may do: <https://developers.google.com/workspace/chat/authenticate-authorize-chat-app>.
-const SCOPE: &str = "https://www.googleapis.com/auth/chat.bot";
+pub(super) const SCOPE: &str = "https://www.googleapis.com/auth/chat.bot";
 
 /// For how long a statement holds, in seconds: the most that Google takes.
 const LASTS: u64 = 3600;
@@ -127,12 +127,12 @@ impl ServiceAccount {
         })
     }
 
-    /// A signed statement that asks for a token.
-    pub(super) fn statement(&self, now: SystemTime) -> Result<String, &'static str> {
+    /// A signed statement that asks for a token for `scope`.
+    pub(super) fn statement(&self, scope: &str, now: SystemTime) -> Result<String, &'static str> {
         let now = now.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let header = json!({ "alg": "RS256", "typ": "JWT", "kid": self.key_id });
         let claims = json!({
-            "iss": self.email, "scope": SCOPE, "aud": self.audience, "iat": now, "exp": now + LASTS,
+            "iss": self.email, "scope": scope, "aud": self.audience, "iat": now, "exp": now + LASTS,
         });
         let encode = |value: &serde_json::Value| URL_SAFE_NO_PAD.encode(value.to_string());
         let said = format!("{}.{}", encode(&header), encode(&claims));
@@ -166,7 +166,7 @@ mod tests {
     fn a_statement_says_who_asks_for_what_and_is_signed() {
         let account = ServiceAccount::parse(FILE, None).unwrap();
         let now = UNIX_EPOCH + Duration::from_secs(1_790_000_000);
-        let statement = account.statement(now).unwrap();
+        let statement = account.statement(SCOPE, now).unwrap();
         let (said, signature) = statement.rsplit_once('.').unwrap();
         let signature = URL_SAFE_NO_PAD.decode(signature).unwrap();
         UnparsedPublicKey::new(&RSA_PKCS1_2048_8192_SHA256, PUBLIC)

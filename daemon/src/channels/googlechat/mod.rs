@@ -7,6 +7,8 @@
 //!
 //! What is done to a message is done in the space of the target and nowhere else: of a message's or a thread's name only
 //! the last part is taken. What takes a person's own authorisation (reactions, uploads) this channel does not have.
+//!
+//! What people do an app hears over Cloud Pub/Sub, if it [receives](receive).
 
 pub(super) mod answer;
 mod cards;
@@ -15,6 +17,7 @@ mod client;
 pub(super) mod contract;
 mod key;
 pub(super) mod profile;
+pub mod receive;
 mod request;
 #[cfg(test)]
 mod scenarios;
@@ -28,12 +31,14 @@ use self::{
     client::{Client, Route},
     key::Replaceable,
     profile::{APP, WEBHOOK},
+    receive::{Listener, Subscription, Tempo},
     request::Request,
 };
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest, OutgoingPart,
     PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
+    hub_handle::HubHandle,
     identity::Spelling,
     kit::http::{
         Answer, Decode, Reader, Verdict,
@@ -44,6 +49,7 @@ use super::{
 use crate::settings::secret::SecretSource;
 
 const DEFAULT_BASE: &str = "https://chat.googleapis.com";
+const DEFAULT_PUBSUB: &str = "https://pubsub.googleapis.com";
 
 /// An app's message has a name that a space takes once, so nothing can arrive twice; the queue's own time ends it.
 const BY_NAME: Duration = Duration::from_hours(7 * 24);
@@ -59,6 +65,15 @@ struct Settings {
     #[serde(default = "default_base")]
     base_url: String,
     token_url: Option<String>,
+    #[serde(default)]
+    receive: bool,
+    subscription: Option<String>,
+    #[serde(default = "default_pubsub")]
+    pubsub_url: String,
+}
+
+fn default_pubsub() -> String {
+    DEFAULT_PUBSUB.into()
 }
 
 fn default_base() -> String {
@@ -67,6 +82,7 @@ fn default_base() -> String {
 
 struct GoogleChat {
     client: Client,
+    listener: Option<Listener>,
 }
 
 /// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
@@ -98,7 +114,20 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         }
         _ => return Err(OpenError::Invalid("set either key or webhook".into())),
     };
-    Ok(Arc::new(GoogleChat { client }))
+    let listener = match (settings.receive, settings.subscription, &client.way) {
+        (false, ..) => None,
+        (true, Some(subscription), Route::App { .. }) => {
+            let pubsub = Base::parse("pubsub_url", &settings.pubsub_url).map_err(OpenError::Invalid)?;
+            let subscription = Subscription::parse(pubsub, &subscription).map_err(OpenError::Invalid)?;
+            Some(Listener::new(opening.account, subscription, Tempo::USUAL))
+        }
+        (true, ..) => {
+            return Err(OpenError::Invalid(
+                "receive: an app hears over Cloud Pub/Sub: set key and subscription".into(),
+            ));
+        }
+    };
+    Ok(Arc::new(GoogleChat { client, listener }))
 }
 
 #[async_trait]
@@ -144,7 +173,9 @@ impl Adapter for GoogleChat {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.ready().await.map_err(NotReady)
+        let who = self.client.ready().await.map_err(NotReady)?;
+        // Messages go all the same.
+        Ok(self.listener.iter().fold(who, |who, listener| format!("{who}; {}", listener.standing())))
     }
 }
 
@@ -177,7 +208,14 @@ impl Sender for GoogleChat {
     }
 }
 
-impl Receiver for GoogleChat {}
+#[async_trait]
+impl Receiver for GoogleChat {
+    async fn listen(&self, hub: &dyn HubHandle) {
+        if let Some(listener) = &self.listener {
+            listener.listen(&self.client, hub).await;
+        }
+    }
+}
 
 /// `spaces/ID`, the one spelling; what is not one is refused.
 fn space(address: &str) -> Result<String, &'static str> {
@@ -212,6 +250,7 @@ mod tests {
     fn documented_defaults_are_the_defaults() {
         let all = KEYS.iter().map(|key| format!("{} = {}\n", key.name, key.value)).collect::<String>();
         let all: Settings = toml::from_str(&all).unwrap();
-        assert_eq!(all.base_url, DEFAULT_BASE);
+        let urls = (all.base_url.as_str(), all.pubsub_url.as_str());
+        assert_eq!((urls, all.receive), ((DEFAULT_BASE, DEFAULT_PUBSUB), false));
     }
 }

@@ -35,6 +35,17 @@ pub(in crate::channels) const KEYS: &[Key] = &[
         "\"https://oauth2.googleapis.com/token\"",
         "Where the service account gets its access tokens; by default what its key file says.",
     ),
+    key(
+        "receive",
+        "false",
+        "Reads what people write to the app and press, over Cloud Pub/Sub: in spaces what mentions it. Takes key and subscription.",
+    ).no_identity(),
+    example(
+        "subscription",
+        "\"projects/my-house/subscriptions/gatepost\"",
+        "The subscription of the topic to which Google Chat publishes what people do. The service account needs the role Pub/Sub Subscriber on it.",
+    ).no_identity(),
+    key("pubsub_url", "\"https://pubsub.googleapis.com\"", "Cloud Pub/Sub's address.").no_identity(),
 ];
 
 /// What a webhook can do.

@@ -22,13 +22,13 @@ pub(super) fn outgoing(part: &Part) -> OutgoingPart<'_> {
     sample::outgoing("spaces/AAAA", part)
 }
 
-fn app(port: u16) -> GoogleChat {
+pub(super) fn app(port: u16) -> GoogleChat {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("key.json");
     fs::write(&path, include_str!("testdata/service-account.json")).unwrap();
     let base = |path: &str| Base::parse("url", &format!("http://127.0.0.1:{port}{path}")).unwrap();
     let account = Replaceable::read(SecretSource::File(path), Some(base("/token"))).unwrap();
-    GoogleChat { client: Client::app(http(), base(""), account) }
+    GoogleChat { client: Client::app(http(), base(""), account), listener: None }
 }
 
 fn webhook_url(port: u16) -> String {
@@ -36,7 +36,8 @@ fn webhook_url(port: u16) -> String {
 }
 
 fn webhook(port: u16) -> GoogleChat {
-    GoogleChat { client: Client::webhook(http(), Secret::from(webhook_url(port).as_str()).into()).unwrap() }
+    let client = Client::webhook(http(), Secret::from(webhook_url(port).as_str()).into()).unwrap();
+    GoogleChat { client, listener: None }
 }
 
 const GRANTED: Reply =

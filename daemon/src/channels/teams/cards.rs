@@ -66,7 +66,10 @@ const MOST_ACTIONS: usize = 6;
 const DEPTH: usize = 12;
 
 /// By what the bot knows its own presses.
-const OURS: &str = "gatepost";
+pub(super) const OURS: &str = "gatepost";
+/// What stands there in a poll, and the name of its list.
+pub(super) const POLL: &str = "poll";
+pub(super) const POLL_ANSWER: &str = "answer";
 
 /// A card as an attachment.
 pub(super) fn attachment(card: &Value) -> Value {
@@ -111,11 +114,11 @@ pub(super) fn poll(poll: &Poll) -> Value {
             // In a run no sign means anything.
             { "type": "RichTextBlock", "inlines": [{ "type": "TextRun", "text": poll.question, "weight": "bolder" }] },
             {
-                "type": "Input.ChoiceSet", "id": "answer", "style": "expanded",
+                "type": "Input.ChoiceSet", "id": POLL_ANSWER, "style": "expanded",
                 "isMultiSelect": poll.multiple, "choices": choices,
             },
         ],
-        "actions": [{ "type": "Action.Submit", "title": "OK", "data": { OURS: "poll" } }],
+        "actions": [{ "type": "Action.Submit", "title": "OK", "data": { OURS: POLL } }],
     })
 }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use reqwest::{
-    Method, Url,
+    Method, Response, StatusCode, Url,
     header::{CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE},
 };
 use serde_json::{Map, Value, json};
@@ -180,6 +180,51 @@ impl Client {
             Route::Bot(bot) => Some(bot.service.host()).filter(|_| bot.service.is_here()),
             Route::Webhook => None,
         }
+    }
+
+    /// The bot's application; nothing for a webhook.
+    pub(super) fn app_id(&self) -> &str {
+        match &self.way {
+            Route::Bot(bot) => &bot.app_id,
+            Route::Webhook => "",
+        }
+    }
+
+    /// Whether that is where the bot's requests go, and so may have its token.
+    pub(super) fn is_service(&self, url: &Url) -> bool {
+        let Route::Bot(bot) = &self.way else { return false };
+        let service = bot.service.at(&[]);
+        let place = |url: &Url| {
+            (url.scheme().to_owned(), url.host_str().map(str::to_owned), url.port_or_known_default())
+        };
+        place(url) == place(&service)
+    }
+
+    /// Asks for something that somebody sent; with the bot's token if `signed`.
+    pub(super) async fn fetch(&self, url: Url, signed: bool, longest: Duration) -> Result<Response, String> {
+        let hints = &mut RateHints::default();
+        let mut request = self.http.client.get(url);
+        if signed {
+            let token = self.access(hints).await.map_err(|failure| failure.to_string())?;
+            request = request.bearer_auth(token.expose());
+        }
+        match self.http.stream(request, longest, hints).await {
+            Ok(Ok(response)) if response.status() == StatusCode::OK => Ok(response),
+            Ok(Ok(response)) => Err(format!("Microsoft answered {}", response.status().as_u16())),
+            Ok(Err(answer)) => Err(format!("Microsoft answered {}", answer.status.as_u16())),
+            Err(silence) => Err(silence.harmless().to_string()),
+        }
+    }
+
+    /// Shows in a conversation that an answer is being written.
+    pub(super) async fn show_typing(&self, conversation: &str) {
+        let activity = Map::from_iter([("type".to_owned(), json!("typing"))]);
+        let _ = self.show(conversation, &activity).await;
+    }
+
+    /// Words from outside, without the secret.
+    pub(super) fn words(&self, text: &str) -> String {
+        self.reader().words(text)
     }
 
     /// Whether a request to the bot is Teams' own.

@@ -120,11 +120,7 @@ impl Room {
     /// Whether it is where OneDrive has its files, or on the host `here`, at which somebody tries the bot out: where the
     /// bytes go, and where the card that shows them leads.
     pub(super) fn is_onedrive(&self, here: Option<&str>) -> bool {
-        [&self.upload, &self.url].into_iter().all(|url| {
-            let host = url.host_str().unwrap_or_default();
-            let stored = url.scheme() == "https" && STORES.iter().any(|store| host.ends_with(store));
-            stored || here == Some(host)
-        })
+        [&self.upload, &self.url].into_iter().all(|url| is_stored(url, here))
     }
 
     /// The activity that shows the file once it is there.
@@ -133,6 +129,13 @@ impl Room {
             "contentType": HANDED_OVER, "contentUrl": self.url.as_str(), "name": self.name, "content": self.shown,
         }))
     }
+}
+
+/// Whether something is where OneDrive has its files, or on the host `here`.
+pub(super) fn is_stored(url: &Url, here: Option<&str>) -> bool {
+    let host = url.host_str().unwrap_or_default();
+    let stored = url.scheme() == "https" && STORES.iter().any(|store| host.ends_with(store));
+    stored || here == Some(host)
 }
 
 fn activity(attachment: Value) -> Map<String, Value> {

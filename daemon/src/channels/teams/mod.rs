@@ -7,7 +7,8 @@
 //! the text stands in the card, above them. Mentions take an entity beside the text, of which there is none here.
 //!
 //! Small pictures stand in a message. Any other file is offered, in a conversation with one person ([`consent`]), and handed
-//! over once they accept ([`transfer`]), which Teams tells by the hub's HTTP interface, where it must be [`believed`].
+//! over once they accept ([`file_transfer`]), which Teams tells by the hub's HTTP interface, where it must be believed
+//! ([`token_verification`]). What people write comes the same way, to an account that [receives](receive).
 
 pub(super) mod answer;
 mod bounds;
@@ -18,6 +19,7 @@ mod consent;
 pub(super) mod contract;
 mod file_transfer;
 pub(super) mod profile;
+pub mod receive;
 mod request;
 #[cfg(test)]
 mod scenarios;
@@ -25,7 +27,7 @@ mod target;
 pub mod token;
 mod token_verification;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;
 use serde::Deserialize;
@@ -36,6 +38,7 @@ use self::{
     consent::Answer,
     file_transfer::FileTransfer,
     profile::{BOT, WEBHOOK},
+    receive::{Reception, TYPING},
     request::Request,
     token_verification::Believer,
 };
@@ -54,7 +57,7 @@ use super::{
     receiver::Notifications,
     sender::fit,
 };
-use crate::{files::kept::Kept, settings::secret::SecretSource};
+use crate::{files::kept::Kept, message::target::Target, settings::secret::SecretSource};
 
 const DEFAULT_SERVICE: &str = "https://smba.trafficmanager.net/teams";
 const DEFAULT_LOGIN: &str = "https://login.microsoftonline.com";
@@ -78,6 +81,8 @@ struct Settings {
     #[serde(default = "default_openid")]
     openid_url: String,
     webhook: Option<SecretSource>,
+    #[serde(default)]
+    receive: bool,
 }
 
 fn default_tenant() -> String {
@@ -101,6 +106,8 @@ struct Teams {
     kept: Kept,
     believer: Believer,
     transfer: FileTransfer,
+    /// Where the account hears what people do.
+    reception: Option<Reception>,
 }
 
 /// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
@@ -132,6 +139,11 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         }
         _ => return Err(OpenError::Invalid("set either app_id and secret, or webhook".into())),
     };
+    if settings.receive && client.is_webhook() {
+        return Err(OpenError::Invalid(
+            "receive: a workflow's webhook hears nothing: set up a bot, or take receive away".into(),
+        ));
+    }
     let openid = base("openid_url", &settings.openid_url)?;
     if openid.is_plain() && !openid.is_here() {
         return Err(OpenError::Invalid(
@@ -144,6 +156,7 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
         client,
         believer,
         transfer: FileTransfer::default(),
+        reception: settings.receive.then(|| Reception::new(opening.account)),
     }))
 }
 
@@ -182,7 +195,9 @@ impl Adapter for Teams {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        self.client.ready().await.map_err(NotReady)
+        let who = self.client.ready().await.map_err(NotReady)?;
+        // Messages go all the same.
+        Ok(self.reception.iter().fold(who, |who, reception| format!("{who}; {}", reception.standing())))
     }
 }
 
@@ -240,20 +255,33 @@ impl Receiver for Teams {
         &self,
         authorization: &str,
         body: &[u8],
-        _hub: &dyn HubHandle,
+        hub: &dyn HubHandle,
     ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
         // Who is not believed learns nothing, not even that they were read; and the Connector's own words can be.
         let activity: Value = serde_json::from_slice(body).map_err(|_| CallbackRefused::Signature)?;
         self.client.believes(&self.believer, authorization, &activity).await?;
-        match Answer::read(&activity) {
-            Some(answer) => self.transfer.put(answer).map(|()| vec![]),
+        match (Answer::read(&activity), &self.reception) {
+            (Some(answer), _) => self.transfer.put(answer)?,
+            (None, Some(reception)) => reception.take(&self.client, hub, &activity).await?,
             // Whatever else Teams tells a bot is its bridge's.
-            None => Ok(vec![]),
+            (None, None) => {}
         }
+        Ok(vec![])
     }
 
     async fn listen(&self, hub: &dyn HubHandle) {
         self.transfer.work(&self.client, &self.kept, hub).await;
+    }
+
+    fn typing_lasts(&self) -> Option<Duration> {
+        self.reception.as_ref().map(|_| TYPING)
+    }
+
+    async fn show_typing(&self, conversation: &Target) {
+        if self.reception.is_some() {
+            let there = request::conversation(&conversation.address, conversation.thread.as_deref());
+            self.client.show_typing(&there).await;
+        }
     }
 }
 

@@ -39,13 +39,18 @@ pub(in crate::channels) const KEYS: &[Key] = &[
     key(
         "openid_url",
         "\"https://login.botframework.com/v1/.well-known/openidconfiguration\"",
-        "Where the keys are named by which Teams is believed when it tells what became of a file that was offered. Government clouds have others.",
+        "Where the keys are named by which Teams is believed when it tells something. Government clouds have others.",
     ).no_identity(),
     example(
         "webhook",
         "\"file:secrets/teams-webhook\"",
         "The address of a workflow that posts what it gets into a chat or channel: texts and cards to that one place, which is called `webhook` here.",
     ).identity_in(without_query),
+    key(
+        "receive",
+        "false",
+        "Reads what people write to the bot, press, change and react with. Teams tells it at /v1/platform/teams/ACCOUNT, which is the bot's messaging endpoint; what it tells while the hub is away is lost.",
+    ).no_identity(),
 ];
 
 /// What a workflow's webhook can do.

@@ -193,7 +193,7 @@ fn send(conversation: &str, answers: Option<&str>, mut activity: Value) -> Reque
 }
 
 /// A conversation, or a thread in it: `19:…@thread.tacv2;messageid=1700000000000`.
-fn conversation(address: &str, thread: Option<&str>) -> String {
+pub(super) fn conversation(address: &str, thread: Option<&str>) -> String {
     thread.map_or_else(|| address.to_owned(), |thread| format!("{address};messageid={thread}"))
 }
 

@@ -31,7 +31,13 @@ fn bot_with(port: u16, secret: impl Into<Token>, kept: Kept) -> Teams {
 }
 
 fn around(client: Client, openid: Base, kept: Kept) -> Teams {
-    Teams { client, kept, believer: Believer::new(openid), transfer: FileTransfer::default() }
+    Teams {
+        client,
+        kept,
+        believer: Believer::new(openid),
+        transfer: FileTransfer::default(),
+        reception: None,
+    }
 }
 
 pub(super) fn bot(port: u16) -> Teams {

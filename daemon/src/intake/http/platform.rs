@@ -61,7 +61,7 @@ pub(super) async fn verify(
 }
 
 /// Takes a notification of an account's platform, as it came: WhatsApp's Cloud API tells what became of messages, signed with
-/// the app's secret in `X-Hub-Signature-256`; the Bot Connector tells a Teams bot who accepted a file, with its own token in
+/// the app's secret in `X-Hub-Signature-256`; the Bot Connector tells a Teams bot what people do, with its own token in
 /// `Authorization`. Platforms send a notification again unless the answer is 200.
 #[utoipa::path(
     post,

@@ -1,0 +1,155 @@
+//! The loop: pull, write down what came, acknowledge it, and pull again.
+
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::{
+    super::client::Client,
+    event::{self, Draft},
+    files,
+    pull::{Pulled, Subscription, TOO_LONG},
+};
+use crate::channels::{
+    Failure,
+    hub_handle::{HubHandle, Unavailable},
+    kit::{
+        pause::{chance, doubled},
+        standing::Standing,
+    },
+    received::{AuthorKind, Batch, Event, Received, unreadable},
+};
+
+/// While a message's files are fetched it is not told again.
+const HELD: Duration = Duration::from_mins(4);
+
+/// How long things take.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::channels::googlechat) struct Tempo {
+    /// A pull that has not ended after so long never will.
+    pub(super) silence: Duration,
+    /// From one pull that brought nothing to the next, if it did not wait.
+    pub(super) between: Duration,
+    /// After the first failure; it doubles.
+    pub(super) first: Duration,
+    /// At most, where Google is not there.
+    pub(super) longest: Duration,
+    /// Where somebody has to do something.
+    pub(super) refused: Duration,
+}
+
+impl Tempo {
+    /// A pull ends within about 90 s
+    /// (<https://cloud.google.com/pubsub/docs/pull#unary_pull>).
+    pub(in crate::channels::googlechat) const USUAL: Self = Self {
+        silence: Duration::from_mins(2),
+        between: Duration::from_secs(5),
+        first: Duration::from_secs(1),
+        longest: Duration::from_mins(1),
+        refused: Duration::from_mins(5),
+    };
+}
+
+/// What keeps an account receiving.
+pub(in crate::channels::googlechat) struct Listener {
+    subscription: Subscription,
+    standing: Standing,
+    tempo: Tempo,
+}
+
+impl Listener {
+    pub(in crate::channels::googlechat) fn new(
+        account: &str,
+        subscription: Subscription,
+        tempo: Tempo,
+    ) -> Self {
+        Self { subscription, standing: Standing::new("Google Chat", account), tempo }
+    }
+
+    /// What there is to say of it to who asks whether the account is ready.
+    pub(in crate::channels::googlechat) fn standing(&self) -> String {
+        self.standing.trouble().unwrap_or_else(|| {
+            "receives, and after a stop what Pub/Sub has kept (7 days unless the subscription is set otherwise)".into()
+        })
+    }
+
+    /// Receives for as long as anybody waits.
+    pub(in crate::channels::googlechat) async fn listen(&self, client: &Client, hub: &dyn HubHandle) {
+        let (mut failures, mut alone) = (0, false);
+        loop {
+            let begun = Instant::now();
+            match self.round(client, hub, alone).await {
+                Ok(count) => {
+                    (failures, alone) = (0, false);
+                    self.standing.receives();
+                    let left = self.tempo.between.saturating_sub(begun.elapsed());
+                    if count == 0 {
+                        sleep(left).await;
+                    }
+                }
+                Err(failure) => {
+                    // The one that is so long comes alone, with more room.
+                    alone = failure.to_string().contains(TOO_LONG);
+                    self.rest(failures, failure).await;
+                    failures += 1;
+                }
+            }
+        }
+    }
+
+    /// One pull, and all that follows: how many came.
+    async fn round(&self, client: &Client, hub: &dyn HubHandle, alone: bool) -> Result<usize, Failure> {
+        let all = self.subscription.pull(client, alone, self.tempo.silence).await?;
+        if all.is_empty() {
+            return Ok(0);
+        }
+        let acks: Vec<String> = all.iter().map(|pulled| pulled.ack.clone()).collect();
+        let mut batch = Batch::default();
+        for read in all.into_iter().map(|Pulled { event, .. }| match event {
+            Some(bytes) => event::read(&bytes),
+            None => Err(unreadable("message of Pub/Sub")),
+        }) {
+            match read {
+                Ok(drafts) => {
+                    for draft in drafts {
+                        if !draft.files.is_empty() {
+                            self.subscription.hold(client, &acks, HELD).await?;
+                        }
+                        batch.received.push(settle(client, hub, draft).await);
+                    }
+                }
+                Err(dropped) => batch.dropped.push(dropped),
+            }
+        }
+        hub.receive(batch).await.map_err(unwritten)?;
+        self.subscription.acknowledge(client, &acks).await?;
+        Ok(acks.len())
+    }
+
+    async fn rest(&self, failures: u32, failure: Failure) {
+        let Tempo { first, longest, refused, .. } = self.tempo;
+        let (kind, why, pause) = match failure {
+            Failure::Wait { after, why } => ("limited", why, after.max(first)),
+            Failure::Permanent(why) => ("refused", why, refused),
+            Failure::Retry(why) | Failure::Unknown(why) | Failure::NotDelivered(why) => {
+                ("away", why, doubled(first, longest, failures))
+            }
+        };
+        self.standing.away(kind, why);
+        sleep(pause + pause.min(longest).mul_f64(chance() / 4.0)).await;
+    }
+}
+
+/// Makes a draft what the hub is told; a program's files are not fetched.
+async fn settle(client: &Client, hub: &dyn HubHandle, draft: Draft) -> Received {
+    let Draft { mut received, files } = draft;
+    let is_person = received.author.kind == AuthorKind::Person;
+    if let (true, Event::Message(words)) = (is_person, &mut received.event) {
+        files::fetch_all(client, hub, files, words).await;
+    }
+    received
+}
+
+fn unwritten(error: Unavailable) -> Failure {
+    Failure::Retry(format!("nothing can be written down: {error}"))
+}

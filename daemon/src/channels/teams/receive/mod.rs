@@ -1,0 +1,151 @@
+//! What people do where the bot is, as the Bot Connector tells it: an activity a request
+//! (<https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference#activity-object>).
+//!
+//! The answer to the request is the receipt: it is given once the row is on disk. Teams keeps nothing for a bot that is away and has
+//! nothing that could be asked afterwards without Graph's permissions, so what comes meanwhile is lost, which the account's standing
+//! says. Whatever an activity says of where the Connector is, requests go to the service that the account is set up with; so nobody who
+//! could have one believed makes the hub send its token elsewhere.
+//!
+//! - [`activity`]: an activity as what somebody did, read without asking anybody; [`answers`]: presses, choices and what was entered;
+//!   [`reactions`]; [`members`]: who came and went; [`words`]: what a message says; [`html`]: that as plain text, and what it quotes;
+//! - [`files`]: files, fetched at once.
+
+mod activity;
+mod answers;
+mod files;
+mod html;
+mod members;
+mod reactions;
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::{
+    sync::atomic::{AtomicI64, Ordering},
+    time::Duration,
+};
+
+use serde_json::Value;
+
+use self::activity::Draft;
+use super::client::Client;
+use crate::{
+    channels::{
+        callback::CallbackRefused,
+        hub_handle::{HubHandle, Unavailable},
+        received::{AuthorKind, Batch, Dropped, Event, Received, ReplyTo},
+    },
+    clock,
+};
+
+/// Teams shows it for some seconds and names no number; shorter than any that was seen
+/// (<https://learn.microsoft.com/microsoftteams/platform/bots/how-to/conversations/send-proactive-messages>).
+pub(super) const TYPING: Duration = Duration::from_secs(3);
+
+/// What an account receives, and when it did last.
+pub(super) struct Reception {
+    account: String,
+    /// In milliseconds since 1970; 0 for never.
+    heard: AtomicI64,
+    /// Since when nothing can be written down; 0 if it can.
+    unwritten: AtomicI64,
+}
+
+impl Reception {
+    pub(super) fn new(account: &str) -> Self {
+        Self { account: account.to_owned(), heard: AtomicI64::new(0), unwritten: AtomicI64::new(0) }
+    }
+
+    /// What there is to say of it to who asks whether the account is ready.
+    pub(super) fn standing(&self) -> String {
+        let at =
+            |time: &AtomicI64| Some(time.load(Ordering::Relaxed)).filter(|at| *at > 0).map(clock::rfc3339);
+        if let Some(since) = at(&self.unwritten) {
+            return format!("nothing is received since {since}: {Unavailable}");
+        }
+        let heard = match at(&self.heard) {
+            Some(heard) => format!("last at {heard}"),
+            None => "of which nothing has come since the hub's start".into(),
+        };
+        format!(
+            "receives what Teams tells at /v1/platform/teams/{}, {heard}; what comes while the hub is away is lost",
+            self.account
+        )
+    }
+
+    /// Writes down what an activity tells that is believed.
+    ///
+    /// # Errors
+    /// It is not on disk: Teams is not told that it was taken.
+    pub(super) async fn take(
+        &self,
+        client: &Client,
+        hub: &dyn HubHandle,
+        activity: &Value,
+    ) -> Result<(), CallbackRefused> {
+        let written = async {
+            let batch = self.batch(client, hub, activity).await?;
+            if batch == Batch::default() { Ok(()) } else { hub.receive(batch).await }
+        };
+        let now = clock::now_ms();
+        match written.await {
+            Ok(()) => {
+                self.heard.store(now, Ordering::Relaxed);
+                if self.unwritten.swap(0, Ordering::Relaxed) > 0 {
+                    tracing::info!(account = self.account, "what Teams tells is written down again");
+                }
+                Ok(())
+            }
+            Err(Unavailable) => {
+                let before = self.unwritten.compare_exchange(0, now, Ordering::Relaxed, Ordering::Relaxed);
+                if before.is_ok() {
+                    tracing::warn!(account = self.account, "what Teams tells cannot be written down");
+                }
+                Err(CallbackRefused::Unwritten)
+            }
+        }
+    }
+
+    async fn batch(
+        &self,
+        client: &Client,
+        hub: &dyn HubHandle,
+        activity: &Value,
+    ) -> Result<Batch, Unavailable> {
+        let mut batch = Batch::default();
+        match activity::read(activity, client.app_id()) {
+            Ok(drafts) => {
+                for draft in drafts {
+                    batch.received.push(settle(client, hub, draft).await?);
+                }
+            }
+            Err(dropped) => batch.dropped.push(dropped),
+        }
+        Ok(batch)
+    }
+}
+
+/// Makes a draft what the hub is told. What is nobody's words goes no further, so nothing is fetched for it.
+async fn settle(client: &Client, hub: &dyn HubHandle, draft: Draft) -> Result<Received, Unavailable> {
+    let Draft { mut received, files, root } = draft;
+    if received.author.kind != AuthorKind::Person {
+        return Ok(received);
+    }
+    let address = received.conversation.address.clone();
+    if let Event::Message(words) = &mut received.event {
+        // In a thread that the account began, each message is an answer to it.
+        if let Some(root) = root.filter(|_| words.reply_to.is_none())
+            && hub.is_own(&address, &root, &|_| false).await?
+        {
+            words.reply_to = Some(ReplyTo { id: root, mine: true, ..ReplyTo::default() });
+        }
+        files::fetch_all(client, hub, files, words).await;
+    }
+    Ok(received)
+}
+
+/// What an activity tells the bot of this application, for tests with any bytes: what an account would hand over, without its files.
+pub fn read(bytes: &[u8], app_id: &str) -> Result<Vec<Received>, Dropped> {
+    let activity: Value = serde_json::from_slice(bytes).unwrap_or_default();
+    Ok(activity::read(&activity, app_id)?.into_iter().map(|draft| draft.received).collect())
+}
