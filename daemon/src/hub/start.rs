@@ -140,7 +140,8 @@ impl Hub {
         if let Err(error) = store.listens_at(Some(address)) {
             tracing::warn!(%error, "cannot write the hub's address into the lock: commands will say that no hub answers");
         }
-        let (server, stop) = serve(config, Listeners { own: listener, secured, outside }, endpoint, descriptors.http);
+        let (server, stop) =
+            serve(config, Listeners { own: listener, secured, outside }, endpoint, descriptors.http);
         bringing.follow(brought);
         tracing::info!(%address, "the hub is ready");
         Ok(Self {

@@ -42,12 +42,12 @@ impl PostedTo {
     /// Nothing is written, and nothing may be said to be taken.
     pub async fn receive(&self, received: Received) -> Result<Outcome, Refusal> {
         // Whoever was let in by a person, or shut out, is so all the same.
-        let is_shut_out = self.pipeline.has_shut_out(CHANNEL, Some(&received.author.id)).map_err(unavailable)?;
+        let is_shut_out =
+            self.pipeline.has_shut_out(CHANNEL, Some(&received.author.id)).map_err(unavailable)?;
         let is_trusted = !is_shut_out && self.incoming().is_some_and(Incoming::is_trusted);
         let vouched = is_trusted.then_some(Scope::Known);
         let no_account = |_| Refusal::input("the account is gone from the configuration", "reload it");
-        let mut at =
-            self.pipeline.receiving(CHANNEL, Some(&self.account), vouched).map_err(no_account)?;
+        let mut at = self.pipeline.receiving(CHANNEL, Some(&self.account), vouched).map_err(no_account)?;
         // Nobody is asked whether a program may write: whoever set it up has said so, and each route says the rest.
         at.unknown = UnknownSenders::Strict;
         self.pipeline.receive(at, Batch { received: vec![received], ..Batch::default() }).await

@@ -14,4 +14,5 @@ mod slack_receives;
 mod teams;
 mod telegram;
 mod webhook;
+mod webhook_receives;
 mod whatsapp;

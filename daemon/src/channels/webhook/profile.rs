@@ -50,7 +50,7 @@ pub(in crate::channels) const KEYS: &[Key] = &[
     ).no_identity(),
     example(
         "id_header",
-        "\"X-Gitlab-Event-UUID\"",
+        "\"X-Forgejo-Delivery\"",
         "With proof = \"token\" or \"github\": where the id of a delivery stands, by which it is known when it comes again. Without this key: \
          webhook-id or Idempotency-Key, and for \"github\" X-GitHub-Delivery. What has no id is known for 30 s by all that it says.",
     ).no_identity(),

@@ -9,10 +9,7 @@ use axum::{
     Json,
     body::Body,
     extract::{Path, Request, State},
-    http::{
-        HeaderMap, HeaderValue, StatusCode,
-        header::RETRY_AFTER,
-    },
+    http::{HeaderMap, HeaderValue, StatusCode, header::RETRY_AFTER},
     response::{IntoResponse as _, Response},
 };
 use serde::Serialize;

@@ -220,12 +220,8 @@ impl Endpoint {
     /// own.
     fn outside_routes(self) -> Router {
         let door = middleware::from_fn_with_state(self.clone(), door::pass);
-        let outside = TABLE.iter().filter(|(path, _)| OUTSIDE.iter().any(|prefix| path.starts_with(prefix)));
-        outside
-            .fold(Router::new(), |all, (path, make)| all.route(path, make()))
-            .fallback(async || StatusCode::NOT_FOUND)
-            .layer(door)
-            .with_state(self)
+        let is_outside = |path: &str| OUTSIDE.iter().any(|prefix| path.starts_with(prefix));
+        routed_where(is_outside).fallback(async || StatusCode::NOT_FOUND).layer(door).with_state(self)
     }
 
     /// The routes.
@@ -344,7 +340,12 @@ table! {
 
 /// The routes.
 fn routed() -> Router<Endpoint> {
-    TABLE.iter().fold(Router::new(), |all, (path, make)| {
+    routed_where(|_| true)
+}
+
+/// Those of some paths.
+fn routed_where(is_one: impl Fn(&str) -> bool) -> Router<Endpoint> {
+    TABLE.iter().filter(|(path, _)| is_one(path)).fold(Router::new(), |all, (path, make)| {
         all.route(path, make().route_layer(Extension(query::Keys::of_path(path))))
     })
 }

@@ -46,6 +46,12 @@ impl Secrets {
         Ok(Self { current: Token::read(current)?, old })
     }
 
+    /// One that stays as it is.
+    #[cfg(test)]
+    pub fn signing(current: Token) -> Self {
+        Self { current, old: Vec::new() }
+    }
+
     /// The one that is read again when the receiver refuses it.
     pub fn current(&self) -> Token {
         self.current.clone()
@@ -133,7 +139,8 @@ mod tests {
             ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_hushhushhushhushhushhushhushhush");
         let verifier = Verifier::new(&[Secret::from(one), Secret::from(other)]).unwrap();
         let at = ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330");
-        let (body, signature) = (r#"{"test": 2432232314}"#, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        let (body, signature) =
+            (r#"{"test": 2432232314}"#, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
         let verifies = |at, body: &str, signature: &str| verifier.verifies(at, body.as_bytes(), signature);
         assert!(verifies(at, body, signature));
         assert!(verifies(at, body, &format!("v1a,AAAA v1,AAAA v1,! {signature}")));

@@ -92,7 +92,15 @@ impl Taking {
     }
 
     /// Reads a request, with this time as the hub's.
-    fn take(&self, headers: &HeaderMap, body: &[u8], (now, now_ms): (Instant, i64)) -> Result<Received, NotTaken> {
+    ///
+    /// # Errors
+    /// It proves nothing, or nothing can be taken of it.
+    pub fn take(
+        &self,
+        headers: &HeaderMap,
+        body: &[u8],
+        (now, now_ms): (Instant, i64),
+    ) -> Result<Received, NotTaken> {
         if !self.proof.holds(headers, body, now_ms / 1000) {
             return Err(NotTaken::Proof);
         }

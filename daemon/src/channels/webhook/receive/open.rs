@@ -45,7 +45,8 @@ pub(in crate::channels::webhook) fn taking(
     }
     let secrets = secrets(&settings.proof_secrets)?;
     let named = settings.proof_secrets.iter().map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-    let proof_header = settings.proof_header.as_deref().map(|name| header("proof_header", name)).transpose()?;
+    let proof_header =
+        settings.proof_header.as_deref().map(|name| header("proof_header", name)).transpose()?;
     let id_header = settings.id_header.as_deref().map(|name| header("id_header", name)).transpose()?;
     if proof_header.is_some() && settings.proof != By::Token {
         return invalid("proof_header: it goes with proof = \"token\"");

@@ -103,7 +103,10 @@ impl Tokens {
         });
         let own = self.header.as_ref().and_then(|header| one(headers, header.as_str()));
         // Digests tell nothing of what they are of, whichever byte they differ in first.
-        [bearer, own].into_iter().flatten().any(|token| self.digests.contains(&Digest::of(token.trim().as_bytes())))
+        [bearer, own]
+            .into_iter()
+            .flatten()
+            .any(|token| self.digests.contains(&Digest::of(token.trim().as_bytes())))
     }
 }
 

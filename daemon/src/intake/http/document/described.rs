@@ -182,7 +182,8 @@ mod tests {
             }
             // A platform, or a program outside, has no token: its proof is what it may lack. Nor has whoever signs in, by something else.
             let guarded = operation["security"].is_null()
-                || (["/v1/platform/", "/v1/hooks/"].iter().any(|of| path.starts_with(of)) || path == "/v1/login")
+                || (["/v1/platform/", "/v1/hooks/"].iter().any(|of| path.starts_with(of))
+                    || path == "/v1/login")
                     && operation["requestBody"].is_object();
             assert_eq!(guarded, answers.contains_key("401"), "{path}");
             assert_eq!(operation["requestBody"].is_object(), answers.contains_key("413"), "{path}");
