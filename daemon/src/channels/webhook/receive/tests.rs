@@ -13,13 +13,14 @@ use super::{
 use crate::{
     channels::{
         Adapter,
-        account::{OpenError, Opening},
+        account::{Accounts, NoAccount, OnUnknown, OpenError, Opening},
         incoming::NotTaken,
         kit::http::{signature::Secrets, token::Token},
         received::{AuthorKind, Event, MAX_TEXT_CHARS, Received},
         testing::{http::http, sample},
         webhook::open,
     },
+    message::fingerprint::Fingerprint,
     settings::secret::Secret,
     store::Store,
 };
@@ -279,6 +280,21 @@ async fn an_account_that_only_receives_says_so_and_sends_nothing() {
     assert!(refused.0.contains("only receives"), "{refused:?}");
     let sends = opened("url = \"http://127.0.0.1:1/\"\nsecret = \"file:whsec\"").unwrap();
     assert!(sends.sends() && sends.incoming().is_none());
+}
+
+#[test]
+fn accounts_that_only_receive_do_not_make_it_unclear_which_one_sends() {
+    let hears = || opened("receive = true\nproof_secrets = [\"file:whsec\"]").unwrap();
+    let sends = || opened("url = \"http://127.0.0.1:1/\"\nsecret = \"file:whsec\"").unwrap();
+    let mut accounts = Accounts::default();
+    let mut add = |name: &str, adapter| {
+        accounts.add(("webhook", name), adapter, OnUnknown::default(), Fingerprint([0; 32]));
+        accounts.pick("webhook", None).map(|(name, _)| name.to_owned())
+    };
+    assert_eq!(add("ci", hears()).unwrap(), "ci");
+    assert!(matches!(add("door", hears()), Err(NoAccount::Several { .. })));
+    assert_eq!(add("home", sends()).unwrap(), "home");
+    assert!(matches!(add("work", sends()), Err(NoAccount::Several { .. })));
 }
 
 #[tokio::test]
