@@ -156,7 +156,7 @@ impl Accounts {
         self.0.get(channel)?.get(account).map(|account| account.fingerprint)
     }
 
-    /// The account to use: the one named, else the only one.
+    /// The account to use: the one named, else the only one, or the only one that sends.
     pub fn pick(&self, channel: &str, account: Option<&str>) -> Result<(&str, &Arc<dyn Adapter>), NoAccount> {
         let accounts = self.0.get(channel).ok_or_else(|| NoAccount::Channel(channel.into()))?;
         let known = || accounts.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
@@ -167,7 +167,13 @@ impl Accounts {
                 known: known(),
             }),
             None if accounts.len() == 1 => Ok(accounts.iter().next().expect("there is one")),
-            None => Err(NoAccount::Several { channel: channel.into(), known: known() }),
+            None => {
+                let mut sending = accounts.iter().filter(|(_, account)| account.adapter.sends());
+                match (sending.next(), sending.next()) {
+                    (Some(only), None) => Ok(only),
+                    _ => Err(NoAccount::Several { channel: channel.into(), known: known() }),
+                }
+            }
         }
         .map(|(name, account)| (name.as_str(), &account.adapter))
     }

@@ -25,6 +25,7 @@ pub mod guide;
 pub mod hub_handle;
 pub mod identity;
 pub mod imessage;
+pub mod incoming;
 pub mod kit;
 pub mod limits;
 pub mod local;
@@ -245,6 +246,11 @@ pub struct NotReady(pub String);
 pub trait Adapter: ErasedSender + Receiver {
     /// What the platform can do.
     fn capabilities(&self) -> &'static Capabilities;
+
+    /// Whether its settings let it send anything: where one account does, messages that name none are its, however many others hear.
+    fn sends(&self) -> bool {
+        true
+    }
 
     /// How text is rendered and split for this account: as its channel's [`format`](formats::Format) says, unless the account's
     /// settings say otherwise.

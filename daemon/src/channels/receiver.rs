@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use super::{
     callback::{CallbackRefused, DeliveryStatus},
     hub_handle::HubHandle,
+    incoming::Incoming,
 };
 use crate::message::target::Target;
 
@@ -54,6 +55,11 @@ pub trait Receiver: Send + Sync + 'static {
     /// The answer to the request by which a platform makes sure that the address is the hub's, from its query; nothing if it
     /// proves nothing.
     fn answer_to_challenge(&self, _query: &HashMap<String, String>) -> Option<String> {
+        None
+    }
+
+    /// What programs outside post to it at `/v1/hooks/{account}`; nothing if it takes nothing there.
+    fn incoming(&self) -> Option<&dyn Incoming> {
         None
     }
 

@@ -42,6 +42,7 @@ type Value = (&'static str, When, fn(&Config) -> String);
 const VALUES: &[Value] = &[
     ("hub.data_dir", When::Start, |config| format!("{:?}", config.hub.data_dir)),
     ("hub.listen", When::Start, |config| config.hub.listen.to_string()),
+    ("hub.platform_listen", When::Start, |config| format!("{:?}", config.hub.platform_listen)),
     ("hub.max_body", When::Start, |config| config.hub.max_body.to_string()),
     ("hub.max_connections", When::Start, |config| config.hub.max_connections.to_string()),
     // What the file says is compared agent by agent.

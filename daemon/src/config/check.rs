@@ -42,6 +42,7 @@ impl Config {
         }
         self.check_broker()?;
         self.check_web()?;
+        self.check_platform_listen()?;
         self.check_approval()?;
         let routing = self.check_routing()?;
         let wakes = self.check_wakes()?;
@@ -268,6 +269,20 @@ impl Config {
         match others.find(|(_, other)| overlap(*other, listen)) {
             Some((key, other)) => {
                 Err(invalid("web.listen", format!("{key} is {other} already: give one of them another port")))
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn check_platform_listen(&self) -> Result<(), ConfigError> {
+        let Some(listen) = self.hub.platform_listen else { return Ok(()) };
+        let broker = self.broker.url.is_none().then_some(("broker.listen", self.broker.listen));
+        let web = self.web.listen.map(|listen| ("web.listen", listen));
+        let mut others = [("hub.listen", self.hub.listen)].into_iter().chain(web).chain(broker);
+        match others.find(|(_, other)| overlap(*other, listen)) {
+            Some((key, other)) => {
+                let problem = format!("{key} is {other} already: give one of them another port");
+                Err(invalid("hub.platform_listen", problem))
             }
             None => Ok(()),
         }

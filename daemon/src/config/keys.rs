@@ -19,6 +19,12 @@ pub const HUB: &[Key] = &[
         "\"127.0.0.1:8787\"",
         "Where agents and the command line reach the hub. Keep it on loopback unless a proxy with TLS stands before it.",
     ),
+    example(
+        "platform_listen",
+        "\"127.0.0.1:8791\"",
+        "A second address, where /v1/platform/ and /v1/hooks/ are reached and nothing else: what a tunnel or a proxy shows to the \
+         internet. Both stay at `listen` too. The bounds of connections are for all addresses together.",
+    ),
     key("max_body", "262144", "The longest request body that the hub reads, in bytes."),
     key(
         "max_connections",

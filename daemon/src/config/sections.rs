@@ -25,6 +25,8 @@ pub struct Hub {
     pub data_dir: PathBuf,
     /// The HTTP interface.
     pub listen: SocketAddr,
+    /// What platforms and programs outside reach of it, and nothing else.
+    pub platform_listen: Option<SocketAddr>,
     /// Bytes.
     pub max_body: usize,
     /// The seeds' allowlists, as they are.
@@ -221,6 +223,7 @@ impl Default for Hub {
             // Where that is depends on the file: see `paths`.
             data_dir: PathBuf::new(),
             listen: ([127, 0, 0, 1], 8787).into(),
+            platform_listen: None,
             max_body: 256 * 1024,
             allowlists: None,
             hosts: Vec::new(),

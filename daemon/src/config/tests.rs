@@ -41,6 +41,17 @@ fn a_wrong_value_is_shown_where_it_stands() {
 }
 
 #[test]
+fn the_address_for_a_tunnel_is_none_of_the_others() {
+    let at = |address: &str, rest: &str| parse(&format!("[hub]\nplatform_listen = \"{address}\"\n{rest}"));
+    assert_eq!(at("127.0.0.1:8791", "").unwrap().hub.platform_listen.map(|at| at.port()), Some(8791));
+    for (address, taken) in [("127.0.0.1:8787", "hub.listen"), ("0.0.0.0:1883", "broker.listen")] {
+        let error = at(address, "").unwrap_err().to_string();
+        assert!(error.contains("hub.platform_listen") && error.contains(taken), "{error}");
+    }
+    at("0.0.0.0:1883", "[broker]\nurl = \"mqtt://broker.home\"\n").unwrap();
+}
+
+#[test]
 fn a_hook_is_asked_in_one_way_and_never_through_the_net_in_plain() {
     let on = "[hooks.h]\non = \"message_sending\"\n";
     for (keys, problem) in [

@@ -48,7 +48,7 @@ use crate::{
     intake::{
         http::{
             Behind, Endpoint,
-            server::{self, Secured},
+            server::{self, Listeners},
         },
         wake::Wakers,
     },
@@ -73,6 +73,14 @@ impl Hub {
         let store = Store::open(&config.hub.data_dir)?;
         let (listener, address) = listen(config.hub.listen, "hub.listen").await?;
         let secured = web::secured(config).await?;
+        let outside = match config.hub.platform_listen {
+            Some(at) => {
+                let (listener, address) = listen(at, "hub.platform_listen").await?;
+                tracing::info!(%address, "platforms and programs outside are heard, and nobody else");
+                Some(listener)
+            }
+            None => None,
+        };
         let tls = secured.as_ref().map(|secured| secured.tls.clone());
         let Keys { key, signer, secret } = open_keys(&store).await?;
         let seal = secret.public();
@@ -132,7 +140,8 @@ impl Hub {
         if let Err(error) = store.listens_at(Some(address)) {
             tracing::warn!(%error, "cannot write the hub's address into the lock: commands will say that no hub answers");
         }
-        let (server, stop) = serve(config, (listener, secured), endpoint, descriptors.http);
+        let (server, stop) =
+            serve(config, Listeners { own: listener, secured, outside }, endpoint, descriptors.http);
         bringing.follow(brought);
         tracing::info!(%address, "the hub is ready");
         Ok(Self {
@@ -328,11 +337,12 @@ fn endpoint(
 /// Serves the HTTP interface, with as many connections as there are `descriptors` for, until it is told to stop.
 fn serve(
     config: &Config,
-    (listener, secured): (TcpListener, Option<Secured>),
+    listeners: Listeners,
     endpoint: Endpoint,
     descriptors: usize,
 ) -> (JoinHandle<()>, watch::Sender<bool>) {
-    let bounds = server::Bounds::of(descriptors.min(config.hub.max_connections));
+    let connections = descriptors.min(config.hub.max_connections);
+    let bounds = server::Bounds::of(connections, listeners.outside.is_some());
     let (stop, stopped) = watch::channel(false);
-    (tokio::spawn(server::serve(listener, secured, endpoint, bounds, stopped)), stop)
+    (tokio::spawn(server::serve(listeners, endpoint, bounds, stopped)), stop)
 }

@@ -1,6 +1,7 @@
 //! The way in: what an account received is written down and routed, and the agents that it wakes take their turns.
 //!
 //! - [`listening`]: the accounts that hear from their platforms; [`account`]: the hub as each of them sees it;
+//! - [`incoming`]: what programs outside post to an account;
 //! - [`gates`]: the owner's hooks, asked before anything is written;
 //! - [`turns`]: agents take turns and end them;
 //! - [`typing`]: what a conversation is shown meanwhile;
@@ -10,6 +11,7 @@ pub mod access;
 pub mod account;
 pub mod cards;
 pub mod gates;
+pub mod incoming;
 pub mod listening;
 mod question;
 pub mod turns;

@@ -11,7 +11,7 @@ use super::{
     situation::Why,
 };
 use crate::{
-    channels::received::{AuthorKind, Batch, Received},
+    channels::received::{AuthorKind, Batch, Event, Received},
     policy::Scope,
     store::StoreError,
 };
@@ -122,6 +122,8 @@ impl<'a> Accepting<'a> {
     fn stage(&mut self, at: &Receiving, received: Received, said: &Said) -> Result<Option<Why>, NotWritten> {
         match received.author.kind {
             AuthorKind::Person => {}
+            // What a program was set up to tell answers nobody, and so ends.
+            AuthorKind::Program if matches!(received.event, Event::Webhook(_)) => {}
             AuthorKind::Program => return Ok(Some(Why::Program)),
             AuthorKind::Myself => return Ok(Some(Why::OwnWords)),
         }
@@ -155,6 +157,8 @@ impl<'a> Accepting<'a> {
         let (most, within) = match arrival.scope {
             Scope::Owner => return Ok(false),
             Scope::Known => (MAX_OF_PERSON, 60_000),
+            // Whoever set it up lets it in, however little its words are trusted.
+            _ if arrival.is_programs() => (MAX_OF_PERSON, 60_000),
             _ => (MAX_OF_STRANGER, 3_600_000),
         };
         let mut count = self.tx.prepare_cached(

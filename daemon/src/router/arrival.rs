@@ -7,7 +7,7 @@ use super::{
     gates::{Said, Sender},
 };
 use crate::{
-    channels::received::{Event, Received},
+    channels::received::{AuthorKind, Event, Received},
     people::{user_id, users},
     policy::Scope,
     sessions::place::Place,
@@ -103,6 +103,11 @@ impl<'a> Arrival<'a> {
         };
         let late = received.said_at.is_some_and(|said_at| said_at < now - MAX_AGE_MS);
         Ok(Self { at, received, place, user, scope, trust, said, calls: is_answer, late, answers, row: None })
+    }
+
+    /// Whether a program says it.
+    pub(super) fn is_programs(&self) -> bool {
+        self.received.author.kind == AuthorKind::Program
     }
 
     /// The text; nothing of what is no message.

@@ -66,7 +66,8 @@ impl Accepting<'_> {
             text,
             calls: arrival.calls && is_its,
             scope: arrival.scope,
-            active: spoke.is_some_and(|last| self.now - last < ACTIVE_MS),
+            // Who talks to an agent goes on talking; a program only ever tells.
+            active: !arrival.is_programs() && spoke.is_some_and(|last| self.now - last < ACTIVE_MS),
             late: arrival.late,
             unknown: arrival.at.unknown,
             barred: arrival.said.barred.contains(&route.agent),

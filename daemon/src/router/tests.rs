@@ -576,3 +576,55 @@ async fn nobody_is_asked_about_a_conversation_that_a_hook_keeps_silent() {
     let outcome = receive_with(&hub, calling(said("2", "2", "x")), of(Said::default())).await.unwrap();
     assert_eq!(outcome.asked.len(), 1);
 }
+
+fn posted(key: &str, text: &str) -> Received {
+    let mut received = said(key, "ci", text);
+    received.author.kind = AuthorKind::Program;
+    received.event = Event::Webhook(Words { text: text.into(), ..Words::default() });
+    received
+}
+
+#[tokio::test]
+async fn what_a_program_posts_wakes_by_a_pattern_alone() {
+    let pattern = |text: Option<&str>| Engage::Pattern(text.map(|text| Regex::new(text).unwrap()));
+    for (engage, woken) in [
+        (pattern(None), true),
+        (pattern(Some("failed")), true),
+        (pattern(Some("passed")), false),
+        (Engage::Mention, false),
+        (Engage::MentionSticky, false),
+    ] {
+        let mut hub = Hub::new(vec![Route { engage: engage.clone(), ..route("a", "telegram:*") }]);
+        // The session is active: somebody whom the account knows has just spoken there.
+        hub.receive(vec![calling(said("1", "1", "hello"))]).await;
+        hub.at.vouched = Some(Scope::Known);
+        let outcome = hub.receive_at(vec![posted("2", "build 7 failed")], NOW + 20_000).await;
+        assert_eq!(outcome.woken, woken, "{engage:?}");
+        assert_eq!(why(&outcome), if woken { vec![] } else { vec![Why::NotEngaged] }, "{engage:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_program_that_is_not_trusted_needs_a_route_for_everybody_and_is_held_to_a_persons_pace() {
+    let open = Route {
+        engage: Engage::Pattern(None),
+        senders: Senders::All,
+        unknown: Some(UnknownSenders::Public),
+        ..route("a", "*")
+    };
+    let known_only = Route { senders: Senders::Known, ..open.clone() };
+    let closed = Route { unknown: None, ..open.clone() };
+    for (route, expected) in
+        [(open.clone(), vec![]), (known_only, vec![Why::NotEngaged]), (closed, vec![Why::UnknownSender])]
+    {
+        let mut hub = Hub::new(vec![route]);
+        hub.at.unknown = UnknownSenders::Strict;
+        let outcome = hub.receive(vec![posted("1", "done")]).await;
+        assert_eq!(why(&outcome), expected);
+        assert!(outcome.asked.is_empty());
+    }
+    let hub = Hub::new(vec![open]);
+    let many = (0..31).map(|n| posted(&n.to_string(), "done")).collect();
+    assert_eq!(why(&hub.receive(many).await), [Why::TooMany]);
+    assert_eq!(hub.turns("a").await[0].1, Scope::Unknown);
+}

@@ -16,4 +16,5 @@ mod teams;
 mod teams_receives;
 mod telegram;
 mod webhook;
+mod webhook_receives;
 mod whatsapp;

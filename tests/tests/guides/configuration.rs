@@ -139,7 +139,9 @@ fn secret(section: &str, key: &str) -> Result<String> {
         _ if section.starts_with("wake.") && key == "secret" => {
             format!("whsec_{}", STANDARD.encode([7; SECRET_BYTES]))
         }
-        ("webhook", "secret" | "old_secrets") => format!("whsec_{}", STANDARD.encode([7; SECRET_BYTES])),
+        ("webhook", "secret" | "old_secrets" | "proof_secrets") => {
+            format!("whsec_{}", STANDARD.encode([7; SECRET_BYTES]))
+        }
         ("googlechat", "key") => {
             let (_, private) = PAIR.as_ref().map_err(|error| anyhow!("{error}"))?;
             json!({

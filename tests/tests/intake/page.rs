@@ -99,6 +99,7 @@ async fn no_call_is_answered_under_a_name_that_is_not_the_hubs() -> Result<()> {
         ("POST", "/v1/agents"),
         ("POST", "/v1/login"),
         ("POST", "/v1/platform/whatsapp/home"),
+        ("POST", "/v1/hooks/home"),
         ("POST", "/mcp"),
         ("GET", "/nowhere"),
     ];

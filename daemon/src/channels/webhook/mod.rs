@@ -7,10 +7,13 @@
 //!
 //! The request holds the Markdown beside the plain text, which may have in it what no reader sees. So an approver is shown
 //! the Markdown ([`Capabilities::source`]).
+//!
+//! An account that [receives](receive) takes what programs outside post to the hub. It may do that alone, and send nothing.
 
 #[cfg(test)]
 pub(super) mod contract;
 pub(super) mod profile;
+pub mod receive;
 #[cfg(test)]
 mod scenarios;
 
@@ -20,12 +23,19 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use self::profile::CAPABILITIES;
+use self::{
+    profile::CAPABILITIES,
+    receive::{
+        Taking,
+        open::{By, Trust, taking},
+    },
+};
 use super::{
     Adapter, Capabilities, Delivered, Failure, IdScope, NotReady, OutgoingPart, PartKey, RateHints, Receiver,
     Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::Spelling,
+    incoming::Incoming,
     kit::http::{
         Answer, Decode, Http, Reader, Silence, Verdict,
         base::Base,
@@ -41,10 +51,21 @@ const TYPE: &str = "message";
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Settings {
-    url: String,
-    secret: SecretSource,
+    url: Option<String>,
+    secret: Option<SecretSource>,
     #[serde(default)]
     old_secrets: Vec<SecretSource>,
+    #[serde(default)]
+    receive: bool,
+    #[serde(default)]
+    proof: By,
+    #[serde(default)]
+    proof_secrets: Vec<SecretSource>,
+    proof_header: Option<String>,
+    id_header: Option<String>,
+    text_at: Option<String>,
+    #[serde(default)]
+    trust: Trust,
 }
 
 /// The body that is posted.
@@ -74,6 +95,13 @@ struct Data {
 }
 
 struct Webhook {
+    account: String,
+    sending: Option<Sending>,
+    taking: Option<Taking>,
+}
+
+/// Where messages are posted to.
+struct Sending {
     http: Http,
     url: Base,
     secrets: Secrets,
@@ -86,16 +114,63 @@ pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
 /// Opens an account. Connects to nothing.
 pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
-    let url = Base::parse("url", &settings.url).map_err(OpenError::Invalid)?;
-    if settings.old_secrets.len() > MAX_OLD_SECRETS {
+    let taking = taking(opening.account, &settings)?;
+    let sending = sending(settings, opening.http)?;
+    if sending.is_none() && taking.is_none() {
+        let why = "url: write where messages are posted to; or set receive = true, and take what programs post to the hub";
+        return Err(OpenError::Invalid(why.into()));
+    }
+    Ok(Arc::new(Webhook { account: opening.account.to_owned(), sending, taking }))
+}
+
+/// How messages are sent, if they are to be.
+fn sending(settings: Settings, http: reqwest::Client) -> Result<Option<Sending>, OpenError> {
+    let Settings { url, secret, old_secrets, .. } = settings;
+    let (url, secret) = match (url, secret) {
+        (Some(url), Some(secret)) => (url, secret),
+        (None, None) if old_secrets.is_empty() => return Ok(None),
+        (Some(_), None) => {
+            let why = "secret: name what messages are signed with, such as \"file:secrets/webhook\"";
+            return Err(OpenError::Invalid(why.into()));
+        }
+        (None, _) => return Err(OpenError::Invalid("url: write where messages are posted to".into())),
+    };
+    let url = Base::parse("url", &url).map_err(OpenError::Invalid)?;
+    if old_secrets.len() > MAX_OLD_SECRETS {
         return Err(OpenError::Invalid(format!("old_secrets: {MAX_OLD_SECRETS} at most")));
     }
-    let named = [&settings.secret].into_iter().chain(&settings.old_secrets);
+    let named = [&secret].into_iter().chain(&old_secrets);
     let named = named.map(ToString::to_string).collect::<Vec<_>>().join(" or ");
-    let secrets = Secrets::read(settings.secret, &settings.old_secrets)?;
+    let secrets = Secrets::read(secret, &old_secrets)?;
     secrets.sign("", 0, "").map_err(|why| OpenError::Invalid(format!("the secret in {named}: {why}")))?;
-    let http = Http::new(opening.http, "the webhook", secrets.current());
-    Ok(Arc::new(Webhook { http, url, secrets }))
+    let http = Http::new(http, "the webhook", secrets.current());
+    Ok(Some(Sending { http, url, secrets }))
+}
+
+impl Webhook {
+    /// Why an account sends nothing that only receives.
+    fn only_receives(&self) -> String {
+        format!(
+            "the webhook account {} only receives: set url and secret if it is to send, or name another account",
+            self.account
+        )
+    }
+}
+
+impl Sending {
+    /// Whether somebody answers there.
+    async fn answers(&self) -> Result<String, NotReady> {
+        let hints = &mut RateHints::default();
+        match self.http.ask_status(self.http.client.head(self.url.at(&[])), hints).await {
+            Err(Silence::NotSent(why) | Silence::Lost(why)) => Err(NotReady(why)),
+            Ok(answer) if matches!(answer.status.as_u16(), 404 | 410) => Ok(format!(
+                "somebody answers at {}, but {} where nothing is posted: whether it takes messages, only one shows",
+                self.url.host(),
+                answer.status.as_u16()
+            )),
+            Ok(_) => Ok(format!("somebody answers at {}", self.url.host())),
+        }
+    }
 }
 
 /// The id that the receiver has for it, if it says one; `masked` are words without any of the secrets.
@@ -140,17 +215,17 @@ impl Adapter for Webhook {
         IdScope::Account
     }
 
+    fn sends(&self) -> bool {
+        self.sending.is_some()
+    }
+
     async fn check_ready(&self) -> Result<String, NotReady> {
-        let hints = &mut RateHints::default();
-        match self.http.ask_status(self.http.client.head(self.url.at(&[])), hints).await {
-            Err(Silence::NotSent(why) | Silence::Lost(why)) => Err(NotReady(why)),
-            Ok(answer) if matches!(answer.status.as_u16(), 404 | 410) => Ok(format!(
-                "somebody answers at {}, but {} where nothing is posted: whether it takes messages, only one shows",
-                self.url.host(),
-                answer.status.as_u16()
-            )),
-            Ok(_) => Ok(format!("somebody answers at {}", self.url.host())),
-        }
+        let answers = match &self.sending {
+            Some(sending) => Some(sending.answers().await?),
+            None => None,
+        };
+        let both = answers.into_iter().chain(self.taking.as_ref().map(Taking::standing));
+        Ok(both.collect::<Vec<_>>().join("; "))
     }
 }
 
@@ -159,6 +234,9 @@ impl Sender for Webhook {
     type Request = Request;
 
     fn compose(&self, outgoing: &OutgoingPart<'_>) -> Result<Request, Refused> {
+        if self.sending.is_none() {
+            return Err(Refused::because(self.only_receives()));
+        }
         let source = outgoing.source;
         Ok(Request {
             kind: TYPE.to_owned(),
@@ -184,16 +262,19 @@ impl Sender for Webhook {
         key: &PartKey,
         hints: &mut RateHints,
     ) -> Result<Delivered, Failure> {
+        let Some(Sending { http, url, secrets }) = &self.sending else {
+            return Err(Failure::Permanent(self.only_receives()));
+        };
         let (body, time) = (json!(request).to_string(), jiff::Timestamp::now().as_second());
-        let signature = self.secrets.sign(&key.0, time, &body);
+        let signature = secrets.sign(&key.0, time, &body);
         let signature =
             signature.map_err(|why| Failure::Permanent(format!("the webhook's secret: {why}")))?;
-        let builder = self.http.client.post(self.url.at(&[])).header("Content-Type", "application/json");
+        let builder = http.client.post(url.at(&[])).header("Content-Type", "application/json");
         let builder = builder.header("webhook-id", &key.0).header("webhook-timestamp", time);
         let answer =
-            self.http.ask_status(builder.header("webhook-signature", signature).body(body), hints).await?;
-        let id = decode(&self.http.reader(), &answer, |words| self.secrets.masked(words));
-        Ok(id.map_err(|verdict| self.http.settle(verdict, hints))?.unwrap_or_else(|| key.0.clone()).into())
+            http.ask_status(builder.header("webhook-signature", signature).body(body), hints).await?;
+        let id = decode(&http.reader(), &answer, |words| secrets.masked(words));
+        Ok(id.map_err(|verdict| http.settle(verdict, hints))?.unwrap_or_else(|| key.0.clone()).into())
     }
 
     fn redelivery(&self, _: &Request) -> Redelivery {
@@ -201,4 +282,8 @@ impl Sender for Webhook {
     }
 }
 
-impl Receiver for Webhook {}
+impl Receiver for Webhook {
+    fn incoming(&self) -> Option<&dyn Incoming> {
+        Some(self.taking.as_ref()?)
+    }
+}

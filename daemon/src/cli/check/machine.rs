@@ -38,7 +38,8 @@ pub(super) fn missing(config: &Config) -> Vec<Found> {
 fn taken(config: &Config) -> Vec<Found> {
     let broker = config.broker.url.is_none().then_some(("broker.listen", config.broker.listen));
     let web = config.web.listen.map(|address| ("web.listen", address));
-    let addresses = [("hub.listen", config.hub.listen)].into_iter().chain(web).chain(broker);
+    let outside = config.hub.platform_listen.map(|address| ("hub.platform_listen", address));
+    let addresses = [("hub.listen", config.hub.listen)].into_iter().chain(outside).chain(web).chain(broker);
     let refused = addresses.filter_map(|(key, address)| {
         let error = std::net::TcpListener::bind(address).err()?;
         let mend = refused_address(key, &address, &error);

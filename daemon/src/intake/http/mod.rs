@@ -22,6 +22,7 @@ mod heartbeats;
 mod host;
 mod inbound;
 mod inbox;
+mod incoming;
 mod local;
 mod logins;
 mod mcp;
@@ -142,7 +143,7 @@ struct Shared {
     /// Attempts to sign in that failed.
     attempts: Attempts,
     load: Load,
-    /// Notifications of platforms that are being read.
+    /// Notifications of platforms, and what programs post, that are being read.
     notifications: Semaphore,
     /// Releases of firmware that are being added.
     releases: Semaphore,
@@ -215,6 +216,14 @@ impl Endpoint {
         &self.0.load
     }
 
+    /// The routes of a listener that platforms and programs outside reach, through a tunnel or a proxy: theirs, and nothing of the hub's
+    /// own.
+    fn outside_routes(self) -> Router {
+        let door = middleware::from_fn_with_state(self.clone(), door::pass);
+        let is_outside = |path: &str| OUTSIDE.iter().any(|prefix| path.starts_with(prefix));
+        routed_where(is_outside).fallback(async || StatusCode::NOT_FOUND).layer(door).with_state(self)
+    }
+
     /// The routes.
     pub fn routes(self) -> Router {
         let spoken = mcp::spoken(&self);
@@ -228,6 +237,9 @@ impl Endpoint {
             .with_state(self)
     }
 }
+
+/// What platforms and programs outside call, who have no token of the hub's.
+const OUTSIDE: [&str; 2] = ["/v1/platform/", "/v1/hooks/"];
 
 /// What answers at one path.
 type Make = fn() -> MethodRouter<Endpoint>;
@@ -289,6 +301,7 @@ table! {
     "told" "/v1/events": get events::stream;
     "local" "/v1/local": get local::read;
     "platforms" "/v1/platform/{channel}/{account}": get platform::verify, post platform::notify;
+    "platforms" "/v1/hooks/{account}": post incoming::take;
     "agents" "/v1/agents": get agents::list, post agents::add;
     "agents" "/v1/agents/{name}": delete agents::revoke;
     "agents" "/v1/agents/{name}/try": post agents::dry_run;
@@ -327,7 +340,12 @@ table! {
 
 /// The routes.
 fn routed() -> Router<Endpoint> {
-    TABLE.iter().fold(Router::new(), |all, (path, make)| {
+    routed_where(|_| true)
+}
+
+/// Those of some paths.
+fn routed_where(is_one: impl Fn(&str) -> bool) -> Router<Endpoint> {
+    TABLE.iter().filter(|(path, _)| is_one(path)).fold(Router::new(), |all, (path, make)| {
         all.route(path, make().route_layer(Extension(query::Keys::of_path(path))))
     })
 }

@@ -1,7 +1,8 @@
 //! Signatures as Standard Webhooks has them.
 //!
 //! The HMAC-SHA256 of `ID.TIMESTAMP.BODY`, in base64 behind `v1,`; one for each secret, with a blank between them. The id is
-//! within what is signed: a request that somebody captured cannot be sent again under another one.
+//! within what is signed: a request that somebody captured cannot be sent again under another one. What the hub sends it signs by
+//! [`Secrets`]; what comes in is verified by a [`Verifier`].
 //! <https://github.com/standard-webhooks/standard-webhooks/blob/main/spec/standard-webhooks.md>
 
 use std::{fmt::Write as _, ops::RangeInclusive};
@@ -16,6 +17,8 @@ use crate::settings::secret::{Secret, SecretError, SecretSource};
 const PREFIX: &str = "whsec_";
 /// How long a secret is when decoded, in bytes (the specification, "Signature scheme").
 const SECRET_BYTES: RangeInclusive<usize> = 24..=64;
+/// Most signatures of one request that are looked at: whoever changes the secret signs with two.
+const MAX_SIGNATURES: usize = 8;
 /// Secrets beside the first. A change needs one; each makes the header longer by 48 bytes.
 pub const MAX_OLD_SECRETS: usize = 4;
 
@@ -41,6 +44,12 @@ impl Secrets {
     pub fn read(current: SecretSource, old: &[SecretSource]) -> Result<Self, SecretError> {
         let old = old.iter().map(SecretSource::read).collect::<Result<_, _>>()?;
         Ok(Self { current: Token::read(current)?, old })
+    }
+
+    /// One that stays as it is.
+    #[cfg(test)]
+    pub fn signing(current: Token) -> Self {
+        Self { current, old: Vec::new() }
     }
 
     /// The one that is read again when the receiver refuses it.
@@ -71,6 +80,31 @@ impl Secrets {
     }
 }
 
+/// Verifies what others sign.
+pub struct Verifier(Vec<hmac::Key>);
+
+impl Verifier {
+    /// By any of these secrets.
+    ///
+    /// # Errors
+    /// One is none of the standard.
+    pub fn new(secrets: &[Secret]) -> Result<Self, Unusable> {
+        Ok(Self(secrets.iter().map(key).collect::<Result<_, _>>()?))
+    }
+
+    /// Whether one of a request's `signatures`, as they stand in `webhook-signature`, is by one of the secrets. Those of other versions
+    /// than `v1`, which are by keys that nobody gave the hub, are passed over.
+    pub fn verifies(&self, (id, timestamp): (&str, &str), body: &[u8], signatures: &str) -> bool {
+        let given = signatures.split(' ').take(MAX_SIGNATURES).filter_map(|one| one.strip_prefix("v1,"));
+        let given: Vec<Vec<u8>> = given.filter_map(|one| STANDARD.decode(one).ok()).collect();
+        if given.is_empty() {
+            return false;
+        }
+        let signed = [id.as_bytes(), b".", timestamp.as_bytes(), b".", body].concat();
+        self.0.iter().any(|key| given.iter().any(|mac| hmac::verify(key, &signed, mac).is_ok()))
+    }
+}
+
 fn key(secret: &Secret) -> Result<hmac::Key, Unusable> {
     let encoded = secret.expose().strip_prefix(PREFIX).ok_or(Unusable)?;
     let bytes = STANDARD.decode(encoded).map_err(|_| Unusable)?;
@@ -97,6 +131,32 @@ mod tests {
         let signature =
             secrets.sign("msg_p5jXN8AQM9LWM0D4loKWxJek", 1_614_265_330, r#"{"test": 2432232314}"#);
         assert_eq!(signature.unwrap(), "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+    }
+
+    #[test]
+    fn what_is_signed_is_verified_by_any_secret_and_under_its_own_id_and_time_alone() {
+        let (one, other) =
+            ("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_hushhushhushhushhushhushhushhush");
+        let verifier = Verifier::new(&[Secret::from(one), Secret::from(other)]).unwrap();
+        let at = ("msg_p5jXN8AQM9LWM0D4loKWxJek", "1614265330");
+        let (body, signature) =
+            (r#"{"test": 2432232314}"#, "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=");
+        let verifies = |at, body: &str, signature: &str| verifier.verifies(at, body.as_bytes(), signature);
+        assert!(verifies(at, body, signature));
+        assert!(verifies(at, body, &format!("v1a,AAAA v1,AAAA v1,! {signature}")));
+        assert!(verifies(at, body, &secrets(other, &[]).sign(at.0, 1_614_265_330, body).unwrap()));
+        let third = secrets("whsec_c3RyYW5nZXJzdHJhbmdlcnN0cmFuZ2Vy", &[]);
+        for (at, body, signature) in [
+            (("msg_other", at.1), body, signature),
+            ((at.0, "1614265331"), body, signature),
+            (at, r#"{"test": 2432232315}"#, signature),
+            (at, body, signature.trim_start_matches("v1,")),
+            (at, body, &third.sign(at.0, 1_614_265_330, body).unwrap()),
+            (at, body, &format!("{}{signature}", "v1,AAAA ".repeat(MAX_SIGNATURES))),
+            (at, body, ""),
+        ] {
+            assert!(!verifies(at, body, signature), "{at:?} {body} {signature}");
+        }
     }
 
     #[test]

@@ -180,9 +180,10 @@ mod tests {
             for (status, answer) in answers {
                 assert!(!answer["description"].as_str().unwrap().is_empty(), "{path} {status}");
             }
-            // A platform has no token: its signature is what it may lack. Nor has whoever signs in, by something else.
+            // A platform, or a program outside, has no token: its proof is what it may lack. Nor has whoever signs in, by something else.
             let guarded = operation["security"].is_null()
-                || (path.starts_with("/v1/platform/") || path == "/v1/login")
+                || (["/v1/platform/", "/v1/hooks/"].iter().any(|of| path.starts_with(of))
+                    || path == "/v1/login")
                     && operation["requestBody"].is_object();
             assert_eq!(guarded, answers.contains_key("401"), "{path}");
             assert_eq!(operation["requestBody"].is_object(), answers.contains_key("413"), "{path}");

@@ -36,7 +36,7 @@ use tokio::{
 use tokio_rustls::TlsAcceptor;
 
 use super::{
-    Shared,
+    Door, Shared,
     body::{Answer, Counted, Rest},
     bytes::Account,
     seats::{Full, Seat},
@@ -66,11 +66,11 @@ pub(super) async fn serve(
     stream: TcpStream,
     tls: Option<TlsAcceptor>,
     peer: IpAddr,
-    shared: Arc<Shared>,
+    (door, shared): (Arc<Door>, Arc<Shared>),
     mut stop: watch::Receiver<bool>,
 ) {
     let peer = Peer { address: peer, by_tls: tls.is_some() };
-    let standing = Arc::new(Standing::new(peer, Arc::clone(&shared)));
+    let standing = Arc::new(Standing::new(peer, Arc::clone(&door), Arc::clone(&shared)));
     let stream = Watched::new(stream, Arc::clone(&standing.unread));
     let mut first = pin!(sleep(FIRST_HEAD_TIMEOUT));
     let stream: Box<dyn Bytes> = match tls {
@@ -88,7 +88,7 @@ pub(super) async fn serve(
             _ = stop.changed() => return,
         },
     };
-    let routes = TowerToHyperService::new(shared.routes.clone());
+    let routes = TowerToHyperService::new(door.routes.clone());
     let service = service_fn(|request: Request<Incoming>| {
         let (standing, routes) = (Arc::clone(&standing), routes.clone());
         async move { Ok::<_, Infallible>(standing.handle(request, routes).await) }
@@ -123,6 +123,7 @@ pub(super) async fn serve(
 /// Whose a connection is at present.
 struct Standing {
     peer: Peer,
+    door: Arc<Door>,
     shared: Arc<Shared>,
     must_go: Arc<Notify>,
     /// Whether the request that came last has more to come, or had when it was answered.
@@ -145,16 +146,16 @@ pub(super) struct Handling {
 }
 
 impl Standing {
-    fn new(peer: Peer, shared: Arc<Shared>) -> Self {
-        let standing =
-            Self { peer, shared, must_go: Arc::default(), unread: Arc::default(), state: Mutex::default() };
+    fn new(peer: Peer, door: Arc<Door>, shared: Arc<Shared>) -> Self {
+        let (must_go, unread, state) = (Arc::default(), Arc::default(), Mutex::default());
+        let standing = Self { peer, door, shared, must_go, unread, state };
         standing.wait(None);
         standing
     }
 
     /// Takes a place among those that are nobody's; `last` is whose the last request was.
     fn wait(&self, last: Option<&str>) {
-        let pending = &self.shared.pending;
+        let pending = &self.door.pending;
         let (ticket, crowded) = match last {
             Some(caller) => pending.enter_idle(self.peer.address, &self.must_go, caller),
             None => pending.enter(self.peer.address, &self.must_go),
@@ -194,9 +195,14 @@ impl Standing {
         routes: TowerToHyperService<axum::Router>,
     ) -> Response<Answer<Handling>> {
         self.unread.store(!request.body().is_end_stream(), Ordering::Relaxed);
-        self.is_asked(true);
-        let known = self.shared.endpoint.recognise(request.headers()).await;
-        let caller = known.ok().map(|known| known.account());
+        let caller = match self.door.knows_callers {
+            true => {
+                self.is_asked(true);
+                let known = self.shared.endpoint.recognise(request.headers()).await;
+                known.ok().map(|known| known.account())
+            }
+            false => None,
+        };
         if caller.is_none() {
             self.is_asked(false);
         }

@@ -8,7 +8,9 @@
 //!   ([`seats`]); what waits for long (`?wait=`, streams) is bounded by this;
 //! - bytes of bodies, received and sent, are counted over all connections and for each caller ([`bytes`], [`body`]);
 //! - a head must come in time ([`connection`]), and answers must be read ([`stream`]);
-//! - a connection that speaks TLS ([`tls`]) is one like the others, its handshake a part of what must come in time.
+//! - a connection that speaks TLS ([`tls`]) is one like the others, its handshake a part of what must come in time;
+//! - a connection from outside, by a tunnel or a proxy, is nobody's whatever it says, and has places of its own: what comes from the
+//!   internet cannot drive out who is at home.
 
 mod authority;
 mod body;
@@ -49,6 +51,8 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 pub struct Bounds {
     /// Connections of which nobody knows whose they are.
     pending: usize,
+    /// Those from outside, who are never anybody's.
+    outside: usize,
     /// Requests that are being handled, of callers with a token.
     seats: usize,
     /// The same of one caller.
@@ -56,37 +60,62 @@ pub struct Bounds {
 }
 
 impl Bounds {
-    /// For so many connections. A sixth is for those that are nobody's; of the others one caller has a quarter.
-    pub fn of(connections: usize) -> Self {
+    /// For so many connections, and whether there are some from outside. A sixth is for those that are nobody's, as many for those from
+    /// outside; of the others one caller has a quarter.
+    pub fn of(connections: usize, has_outside: bool) -> Self {
         let pending = (connections / 6).max(1);
-        let seats = (connections - pending.min(connections)).max(1);
-        Self { pending, seats, per_caller: (seats / 4).max(1) }
+        let outside = if has_outside { pending } else { 0 };
+        let seats = (connections - (pending + outside).min(connections)).max(1);
+        Self { pending, outside, seats, per_caller: (seats / 4).max(1) }
     }
+}
+
+/// Where the hub listens.
+pub struct Listeners {
+    /// For agents and the command line.
+    pub own: TcpListener,
+    /// The same over TLS.
+    pub secured: Option<Secured>,
+    /// For platforms and programs outside, and for nobody else.
+    pub outside: Option<TcpListener>,
+}
+
+/// A way in: what is behind it, and the places before it.
+struct Door {
+    routes: Router,
+    pending: Pending,
+    /// Whether whoever comes may show who they are.
+    knows_callers: bool,
 }
 
 /// What connections share.
 struct Shared {
     endpoint: Endpoint,
-    routes: Router,
-    pending: Pending,
     seats: Seats,
     bytes: Bytes,
     load: Load,
 }
 
-/// Serves until `stop` says so or its sender is gone, then lets the requests end that are being handled. All bounds are for both
+/// Serves until `stop` says so or its sender is gone, then lets the requests end that are being handled. All bounds are for all
 /// listeners together.
 pub async fn serve(
-    listener: TcpListener,
-    secured: Option<Secured>,
+    listeners: Listeners,
     endpoint: Endpoint,
     bounds: Bounds,
     mut stop: watch::Receiver<bool>,
 ) {
     let load = endpoint.load().clone();
-    let shared = Arc::new(Shared {
+    let inside = Arc::new(Door {
         routes: endpoint.clone().routes(),
         pending: Pending::new(bounds.pending),
+        knows_callers: true,
+    });
+    let outside = Arc::new(Door {
+        routes: endpoint.clone().outside_routes(),
+        pending: Pending::new(bounds.outside),
+        knows_callers: false,
+    });
+    let shared = Arc::new(Shared {
         seats: Seats::new(bounds.seats, bounds.per_caller),
         bytes: Bytes::new(endpoint.0.max_body),
         load: load.clone(),
@@ -95,12 +124,15 @@ pub async fn serve(
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
-            accepted = async { shared.pending.room().await; accept(&listener, secured.as_ref()).await } => accepted,
+            accepted = async { inside.pending.room().await; accept(&listeners).await } =>
+                accepted.map(|accepted| (accepted, &inside)),
+            // Nobody there is looked up, so that there always is one who can go.
+            accepted = accept_outside(&listeners) => accepted.map(|stream| ((stream, None), &outside)),
             Some(_) = connections.join_next() => continue,
             // The sender going away means the same as its word.
             _ = stop.changed() => break,
         };
-        let ((stream, peer), tls) = match accepted {
+        let (((stream, peer), tls), door) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
                 load.note("accept", &error.to_string());
@@ -111,30 +143,36 @@ pub async fn serve(
         // Answers are short, and somebody waits for them.
         let _ = stream.set_nodelay(true);
         let open = load.opened();
-        let serving = connection::serve(stream, tls, peer.ip(), Arc::clone(&shared), stop.clone());
+        let at = (Arc::clone(door), Arc::clone(&shared));
+        let serving = connection::serve(stream, tls, peer.ip(), at, stop.clone());
         connections.spawn(async move {
             serving.await;
             drop(open);
         });
     }
-    drop((listener, secured));
+    drop(listeners);
     while connections.join_next().await.is_some() {}
 }
 
-/// The next connection, and by what it is secured.
-async fn accept(
-    listener: &TcpListener,
-    secured: Option<&Secured>,
-) -> io::Result<((TcpStream, SocketAddr), Option<TlsAcceptor>)> {
+/// The next connection from inside, and by what it is secured.
+async fn accept(listeners: &Listeners) -> io::Result<((TcpStream, SocketAddr), Option<TlsAcceptor>)> {
     let by_tls = async {
-        match secured {
+        match &listeners.secured {
             Some(secured) => Ok((secured.listener.accept().await?, Some(secured.tls.acceptor()))),
             None => pending().await,
         }
     };
     tokio::select! {
-        accepted = listener.accept() => Ok((accepted?, None)),
+        accepted = listeners.own.accept() => Ok((accepted?, None)),
         accepted = by_tls => accepted,
+    }
+}
+
+/// The next connection from outside.
+async fn accept_outside(listeners: &Listeners) -> io::Result<(TcpStream, SocketAddr)> {
+    match &listeners.outside {
+        Some(listener) => listener.accept().await,
+        None => pending().await,
     }
 }
 
@@ -145,9 +183,12 @@ mod tests {
     #[test]
     fn whoever_has_all_that_one_may_have_leaves_room_for_others() {
         for connections in [16, 128, 512] {
-            let Bounds { pending, seats, per_caller } = Bounds::of(connections);
-            assert!(pending + seats <= connections && per_caller * 4 <= seats && pending >= 2);
+            for has_outside in [false, true] {
+                let Bounds { pending, outside, seats, per_caller } = Bounds::of(connections, has_outside);
+                assert!(pending + outside + seats <= connections && per_caller * 4 <= seats && pending >= 2);
+            }
         }
-        assert_eq!(Bounds::of(512), Bounds { pending: 85, seats: 427, per_caller: 106 });
+        assert_eq!(Bounds::of(512, false), Bounds { pending: 85, outside: 0, seats: 427, per_caller: 106 });
+        assert_eq!(Bounds::of(512, true), Bounds { pending: 85, outside: 85, seats: 342, per_caller: 85 });
     }
 }

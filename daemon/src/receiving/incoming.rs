@@ -1,0 +1,55 @@
+//! What programs outside post to an account, received as what platforms tell is.
+
+use std::sync::Arc;
+
+use crate::{
+    channels::{
+        Adapter,
+        incoming::{CHANNEL, Incoming},
+        received::{Batch, Received},
+    },
+    message::refusal::Refusal,
+    pipeline::{Pipeline, unavailable},
+    policy::Scope,
+    router::{UnknownSenders, accept::Outcome},
+};
+
+/// An account that is posted to.
+pub struct PostedTo {
+    pipeline: Pipeline,
+    account: String,
+    adapter: Arc<dyn Adapter>,
+}
+
+impl Pipeline {
+    /// The account of this name that programs outside post to.
+    pub fn posted_to(&self, account: &str) -> Option<PostedTo> {
+        let (account, adapter) = self.0.accounts.pick(CHANNEL, Some(account)).ok()?;
+        adapter.incoming()?;
+        Some(PostedTo { pipeline: self.clone(), account: account.to_owned(), adapter: Arc::clone(adapter) })
+    }
+}
+
+impl PostedTo {
+    /// What it takes.
+    pub fn incoming(&self) -> Option<&dyn Incoming> {
+        self.adapter.incoming()
+    }
+
+    /// Writes down what was posted, and wakes whom it wakes. When this returns, it is on disk.
+    ///
+    /// # Errors
+    /// Nothing is written, and nothing may be said to be taken.
+    pub async fn receive(&self, received: Received) -> Result<Outcome, Refusal> {
+        // Whoever was let in by a person, or shut out, is so all the same.
+        let is_shut_out =
+            self.pipeline.has_shut_out(CHANNEL, Some(&received.author.id)).map_err(unavailable)?;
+        let is_trusted = !is_shut_out && self.incoming().is_some_and(Incoming::is_trusted);
+        let vouched = is_trusted.then_some(Scope::Known);
+        let no_account = |_| Refusal::input("the account is gone from the configuration", "reload it");
+        let mut at = self.pipeline.receiving(CHANNEL, Some(&self.account), vouched).map_err(no_account)?;
+        // Nobody is asked whether a program may write: whoever set it up has said so, and each route says the rest.
+        at.unknown = UnknownSenders::Strict;
+        self.pipeline.receive(at, Batch { received: vec![received], ..Batch::default() }).await
+    }
+}
