@@ -1,0 +1,6 @@
+//! Every kind of notification and of record, and the account at doubles of both APIs.
+
+mod cloud;
+mod phone;
+mod polling;
+mod records;
