@@ -18,3 +18,4 @@ mod telegram;
 mod webhook;
 mod webhook_receives;
 mod whatsapp;
+mod whatsapp_receives;

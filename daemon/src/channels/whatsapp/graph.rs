@@ -107,6 +107,21 @@ impl Graph {
         Self { again, ..self }
     }
 
+    /// The number's id.
+    pub(super) fn number(&self) -> &str {
+        &self.number
+    }
+
+    /// Where the API is.
+    pub(super) fn base(&self) -> &Base {
+        &self.url
+    }
+
+    /// The way there.
+    pub(super) fn http(&self) -> &Http {
+        &self.http
+    }
+
     /// Whether it could send, when something was last heard of it.
     pub(super) fn is_ready(&self) -> bool {
         self.ready.load(Ordering::Relaxed)
@@ -210,7 +225,12 @@ impl Graph {
         Ok(Ok(sent(&answer.body).map_err(|verdict| self.http.settle(verdict, hints))?))
     }
 
-    async fn ask(&self, request: RequestBuilder, hints: &mut RateHints) -> Result<Answer, Silence> {
+    /// Performs a request with the token.
+    pub(super) async fn ask(
+        &self,
+        request: RequestBuilder,
+        hints: &mut RateHints,
+    ) -> Result<Answer, Silence> {
         let asked = self.http.ask(request.bearer_auth(self.http.token().expose()), hints).await;
         if matches!(asked, Err(Silence::NotSent(_))) {
             self.ready.store(false, Ordering::Relaxed);
@@ -264,7 +284,7 @@ impl Graph {
     }
 
     /// What an answer that says no means for the message, and for the number.
-    fn classify(&self, answer: &Answer, hints: &mut RateHints) -> Failure {
+    pub(super) fn classify(&self, answer: &Answer, hints: &mut RateHints) -> Failure {
         if meaning(answer).is_not_ready() {
             self.ready.store(false, Ordering::Relaxed);
         }

@@ -14,7 +14,7 @@ pub(in crate::channels) mod refusals;
 mod search;
 
 use reqwest::{
-    Method, RequestBuilder,
+    Method, RequestBuilder, Url,
     multipart::{Form, Part},
 };
 use serde_json::{Value, json};
@@ -108,7 +108,7 @@ impl Instance {
     /// How the conversation that a request names is called there: as an answer said, or as it says when it is asked where the
     /// number may be spelled otherwise (`POST /chat/whatsappNumbers`, `whatsappNumber` in `whatsapp.baileys.service.ts`: what
     /// sending itself asks first).
-    async fn chat(&self, jid: &str, hints: &mut RateHints) -> Result<String, Failure> {
+    pub(super) async fn chat(&self, jid: &str, hints: &mut RateHints) -> Result<String, Failure> {
         let Some(number) = jid.strip_suffix(PERSON) else { return Ok(jid.to_owned()) };
         if let Some(known) = self.chats.of(number) {
             return Ok(known);
@@ -132,12 +132,40 @@ impl Instance {
         }
     }
 
-    fn request(&self, method: Method, path: &str) -> RequestBuilder {
-        let segments: Vec<&str> = path.split('/').chain([self.name.as_str()]).collect();
-        self.http.client.request(method, self.url.at(&segments)).header("apikey", self.http.token().expose())
+    /// Its name.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
-    fn classify(&self, path: &str, answer: &Answer, hints: &mut RateHints) -> Failure {
+    /// The way there.
+    pub(super) fn http(&self) -> &Http {
+        &self.http
+    }
+
+    /// The conversation with a number is called so, as a message of it says.
+    pub(super) fn learn(&self, number: &str, jid: &str) {
+        self.chats.learn(number, jid);
+    }
+
+    /// A request to a path of this instance.
+    pub(super) fn request(&self, method: Method, path: &str) -> RequestBuilder {
+        let segments: Vec<&str> = path.split('/').chain([self.name.as_str()]).collect();
+        self.request_to(method, self.url.at(&segments))
+    }
+
+    /// A question for all instances, of which the answer is to have this one alone.
+    pub(super) fn request_of_all(&self, path: &str) -> RequestBuilder {
+        let mut url = self.url.at(&path.split('/').collect::<Vec<_>>());
+        url.query_pairs_mut().append_pair("instanceName", &self.name);
+        self.request_to(Method::GET, url)
+    }
+
+    fn request_to(&self, method: Method, url: Url) -> RequestBuilder {
+        self.http.client.request(method, url).header("apikey", self.http.token().expose())
+    }
+
+    /// What an answer that says no means.
+    pub(super) fn classify(&self, path: &str, answer: &Answer, hints: &mut RateHints) -> Failure {
         self.http.settle(refusals::verdict(&self.http.reader(), path, answer), hints)
     }
 

@@ -7,6 +7,7 @@
 //! API's notifications can settle it later ([`status`]). Else it is unknown.
 //!
 //! - `target`: addresses and ids; `request`: which way, and `cloud` and `evolution`: what a message becomes on each;
+//! - [`receive`]: what people write to the account, `receiver`: through which door it comes;
 //! - `graph` and `instance`: their clients, `codes` and `refusals`: what each means when it says no; [`status`]: the Cloud API's notifications.
 
 mod cloud;
@@ -17,6 +18,8 @@ mod evolution;
 mod graph;
 pub(super) mod instance;
 pub(super) mod profile;
+pub mod receive;
+mod receiver;
 mod request;
 #[cfg(test)]
 mod scenarios;
@@ -25,39 +28,33 @@ mod spellings;
 pub mod status;
 mod target;
 
-use std::{collections::HashMap, sync::Arc};
+use std::sync::Arc;
 
 use async_trait::async_trait;
-use gatepost_link::Digest;
 use serde::Deserialize;
 
 use self::{
     graph::{Graph, Unsent},
     instance::Instance,
     profile::{CLOUD, EVOLUTION, HYBRID},
+    receive::{
+        cloud::Hearing,
+        evolution::{Listener, Tempo},
+    },
     request::{Request, Routes},
 };
 use super::{
     Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest,
-    OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
+    OutgoingPart, PartKey, RateHints, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
-    callback::{CallbackRefused, DeliveryStatus},
     capabilities::DeliveryMode,
-    hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
-    receiver::Notifications,
 };
 use crate::{files::kept::Kept, render::Flavour, settings::secret::SecretSource};
 
 /// For an Evolution API, whose own limit is lower.
 const EVOLUTION_LIMIT: usize = 4000;
-
-/// The longest notification, in bytes: webhooks' payloads have 3 MB at most
-/// (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started>).
-const MAX_NOTIFICATION_BYTES: usize = 3 * 1024 * 1024;
-/// The longest challenge that is given back. Meta's have ten digits.
-const MAX_CHALLENGE_BYTES: usize = 128;
 
 /// A way to WhatsApp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,6 +95,9 @@ struct Settings {
     api_key: Option<SecretSource>,
     app_secret: Option<SecretSource>,
     verify_token: Option<SecretSource>,
+    webhook_secret: Option<SecretSource>,
+    #[serde(default)]
+    receive: bool,
     #[serde(default)]
     previews: bool,
 }
@@ -113,6 +113,12 @@ struct WhatsApp {
     previews: bool,
     template: Option<Template>,
     endpoint: Option<CallbackEndpoint>,
+    /// The secret that an Evolution API sends with its notifications.
+    webhook: Option<Token>,
+    /// What the account hears by Meta's notifications.
+    hearing: Option<Hearing>,
+    /// What it hears by an Evolution API.
+    listener: Option<Listener>,
 }
 
 /// By what notifications are believed, and the word that was agreed on with Meta.
@@ -175,7 +181,42 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
             ));
         }
     };
-    Ok(Arc::new(WhatsApp { graph, instance, kept, previews: settings.previews, template, endpoint }))
+    let webhook = match settings.webhook_secret {
+        Some(_) if instance.is_none() => {
+            return Err(OpenError::Invalid(
+                "webhook_secret is for an Evolution API: Meta's notifications are signed with app_secret"
+                    .into(),
+            ));
+        }
+        Some(_) if endpoint.is_some() => {
+            return Err(OpenError::Invalid(
+                "webhook_secret: with app_secret the account's notifications are Meta's; leave it out, the Evolution API is \
+                 asked each minute"
+                    .into(),
+            ));
+        }
+        Some(_) if !settings.receive => {
+            return Err(OpenError::Invalid("webhook_secret needs receive = true, or leave it out".into()));
+        }
+        secret => secret.map(Token::read).transpose()?,
+    };
+    if settings.receive && instance.is_none() && endpoint.is_none() {
+        return Err(OpenError::Invalid(
+            "receive: Meta notifies the hub; give app_secret and verify_token, or set receive = false".into(),
+        ));
+    }
+    let hears = |way: bool| settings.receive && way;
+    Ok(Arc::new(WhatsApp {
+        hearing: hears(graph.is_some() && endpoint.is_some()).then(Hearing::default),
+        listener: hears(instance.is_some()).then(|| Listener::new(opening.account, Tempo::USUAL)),
+        graph,
+        instance,
+        kept,
+        previews: settings.previews,
+        template,
+        endpoint,
+        webhook,
+    }))
 }
 
 impl WhatsApp {
@@ -218,7 +259,7 @@ impl Adapter for WhatsApp {
     }
 
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
-        Err(Unidentified::not_known(match target::is_user(address) {
+        Err(Unidentified::not_known(match target::is_user(address) || target::is_lid(address) {
             true => "WhatsApp does not say which number is behind a user's id",
             false => "its country has no such number, and an Evolution API may take it for another one",
         }))
@@ -268,7 +309,12 @@ impl Adapter for WhatsApp {
                 Err(other) => Err(format!("{why}; and {other}")),
             },
         };
-        ready.map_err(NotReady)
+        // Messages go all the same.
+        let hears =
+            [self.hearing.as_ref().map(Hearing::standing), self.listener.as_ref().map(Listener::standing)];
+        ready
+            .map(|who| hears.into_iter().flatten().fold(who, |who, hears| format!("{who}; {hears}")))
+            .map_err(NotReady)
     }
 }
 
@@ -361,53 +407,5 @@ impl Sender for WhatsApp {
         is_voice.then_some(
             "a voice message stands without what it answers there: the Evolution API leaves that out (up to 2.3.7)",
         )
-    }
-}
-
-#[async_trait]
-impl Receiver for WhatsApp {
-    fn notifications(&self) -> Option<Notifications> {
-        self.endpoint.as_ref()?;
-        Some(Notifications { proof_header: "x-hub-signature-256", max_bytes: MAX_NOTIFICATION_BYTES })
-    }
-
-    async fn admits_callback(&self, signature: &str) -> Result<(), CallbackRefused> {
-        self.endpoint.as_ref().ok_or(CallbackRefused::Nobody)?;
-        if status::is_signature(signature) { Ok(()) } else { Err(CallbackRefused::Signature) }
-    }
-
-    async fn read_callback(
-        &self,
-        signature: &str,
-        body: &[u8],
-        _hub: &dyn HubHandle,
-    ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
-        let endpoint = self.endpoint.as_ref().ok_or(CallbackRefused::Nobody)?;
-        let notices = match status::read(&endpoint.app.now(), signature, body) {
-            // The app's secret may have been replaced.
-            Err(CallbackRefused::Signature) if endpoint.app.renewed() => {
-                status::read(&endpoint.app.now(), signature, body)?
-            }
-            read => read?,
-        };
-        // A template goes once for a part, if there is one at all.
-        let may_go = |key: &PartKey| match &self.graph {
-            Some(graph) if self.template.is_some() => graph.note_outside(key),
-            _ => false,
-        };
-        Ok(notices.into_iter().filter_map(|notice| notice.told(may_go)).collect())
-    }
-
-    /// Meta's question is a `hub.challenge` beside the word that both know
-    /// (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started>).
-    fn answer_to_challenge(&self, query: &HashMap<String, String>) -> Option<String> {
-        let value = |name: &str| query.get(name).map_or("", String::as_str);
-        let (challenge, word) = (value("hub.challenge"), value("hub.verify_token"));
-        let is_challenge =
-            challenge.len() <= MAX_CHALLENGE_BYTES && challenge.bytes().all(|b| b.is_ascii_alphanumeric());
-        // Digests are compared: the time says nothing of how far the words agree.
-        let agreed = Digest::of(self.endpoint.as_ref()?.verify.now().expose().as_bytes());
-        (value("hub.mode") == "subscribe" && is_challenge && Digest::of(word.as_bytes()) == agreed)
-            .then(|| challenge.to_owned())
     }
 }

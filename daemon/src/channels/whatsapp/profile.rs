@@ -39,12 +39,22 @@ pub(in crate::channels) const KEYS: &[Key] = &[
     example(
         "app_secret",
         "\"file:secrets/whatsapp-app\"",
-        "Cloud API: the app's secret, by which the status notifications are believed that Meta sends to /v1/platform/whatsapp/ACCOUNT. They tell what became of a message whose answer was lost.",
+        "Cloud API: the app's secret, by which the notifications are believed that Meta sends to /v1/platform/whatsapp/ACCOUNT. They tell what became of a message whose answer was lost and, with receive, what people write.",
     ).no_identity(),
     example(
         "verify_token",
         "\"file:secrets/whatsapp-verify\"",
         "Cloud API: the word that you give to Meta with that address, by which it proves that it is yours.",
+    ).no_identity(),
+    key(
+        "receive",
+        "false",
+        "Reads what people write to this account. Cloud API: Meta notifies the hub, which takes app_secret and verify_token. Evolution API: the hub asks it each minute.",
+    ).no_identity(),
+    example(
+        "webhook_secret",
+        "\"file:secrets/evolution-webhook\"",
+        "Evolution API, with receive: what it sends as \"Authorization: Bearer …\" with its notifications to /v1/platform/whatsapp/ACCOUNT, so that messages are read at once. Not beside app_secret.",
     ).no_identity(),
     key(
         "previews",

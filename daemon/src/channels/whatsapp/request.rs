@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     Route, Template, cloud,
     evolution::{self, ByEvolution},
-    target::{MessageId, NO_MESSAGE, is_user},
+    target::{MessageId, NO_MESSAGE, is_lid, is_user},
 };
 use crate::{
     channels::{OperationRequest, OutgoingPart, Refused, envelope::Fallback},
@@ -67,7 +67,7 @@ pub(super) fn compose(
     previews: bool,
     template: Option<&Template>,
 ) -> Result<Request, Refused> {
-    let group = outgoing.address.ends_with("@g.us");
+    let group = outgoing.address.ends_with("@g.us") || is_lid(outgoing.address);
     let answered = outgoing.reply_to.and_then(MessageId::read).map(|id| id.way());
     // What the first does not take, the second does.
     let foreign = ways.evolution && outgoing.files.iter().any(|file| !cloud::takes(file));

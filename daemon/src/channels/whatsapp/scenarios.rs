@@ -74,6 +74,9 @@ fn cloud(port: u16, files: &Files) -> WhatsApp {
         previews: false,
         template: None,
         endpoint: None,
+        webhook: None,
+        hearing: None,
+        listener: None,
     }
 }
 

@@ -71,19 +71,27 @@ impl Notice {
 /// # Errors
 /// It is not signed with `secret`, or none at all.
 pub fn read(secret: &Secret, signature: &str, body: &[u8]) -> Result<Vec<Notice>, CallbackRefused> {
+    Ok(notices(&verified(secret, signature, body)?))
+}
+
+/// What a notification says, if it is signed with `secret`.
+pub(super) fn verified(secret: &Secret, signature: &str, body: &[u8]) -> Result<Value, CallbackRefused> {
     if body.len() > MAX_BODY {
         return Err(CallbackRefused::Body);
     }
     let signature = parse(signature).ok_or(CallbackRefused::Signature)?;
     let key = hmac::Key::new(hmac::HMAC_SHA256, secret.expose().as_bytes());
     hmac::verify(&key, body, &signature.0).map_err(|_| CallbackRefused::Signature)?;
-    let body: Value = serde_json::from_slice(body).map_err(|_| CallbackRefused::Body)?;
-    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let statuses = list(&body["entry"])
-        .into_iter()
-        .flat_map(|entry| list(&entry["changes"]))
-        .flat_map(|change| list(&change["value"]["statuses"]));
-    Ok(statuses.filter_map(|status| notice(&status)).collect())
+    serde_json::from_slice(body).map_err(|_| CallbackRefused::Body)
+}
+
+/// What it tells of messages that were sent.
+pub(super) fn notices(body: &Value) -> Vec<Notice> {
+    fn list(value: &Value) -> impl Iterator<Item = &Value> {
+        value.as_array().into_iter().flatten()
+    }
+    let changes = list(&body["entry"]).flat_map(|entry| list(&entry["changes"]));
+    changes.flat_map(|change| list(&change["value"]["statuses"])).filter_map(notice).collect()
 }
 
 /// Whether this has the form of a signature, whatever it signs.

@@ -27,7 +27,7 @@ const MAX_USER_ID: usize = 128;
 /// What an account can write to beside numbers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Takes {
-    /// Groups, by the Evolution API.
+    /// Groups, and people of whom WhatsApp tells a hidden id, by the Evolution API.
     pub(super) groups: bool,
     /// People by the id that the Cloud API has for them.
     pub(super) users: bool,
@@ -49,6 +49,9 @@ pub(super) fn canonical(address: &str, takes: Takes) -> Result<String, &'static 
             (true, false) => Err("groups are reached by the Evolution API only; write to a number"),
             _ => Err(hint),
         };
+    }
+    if is_lid(address) && takes.groups {
+        return Ok(address.to_owned());
     }
     if is_user(address) {
         return match takes.users {
@@ -73,6 +76,14 @@ pub(super) fn is_user(address: &str) -> bool {
         && id.bytes().all(|b| b.is_ascii_alphanumeric())
 }
 
+/// Whether an address is the id under which WhatsApp hides somebody's number from those who do not have it (a LID). The Evolution API
+/// sends there as it is written (`createJid`, `src/utils/createJid.ts`).
+pub(super) fn is_lid(address: &str) -> bool {
+    address
+        .strip_suffix("@lid")
+        .is_some_and(|id| (5..=20).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_digit()))
+}
+
 /// Who a canonical address is: a number in the one form of those that people dial it in. None for a user's id, and for a number
 /// that its country's plan does not have.
 ///
@@ -84,7 +95,7 @@ pub(super) fn is_user(address: &str) -> bool {
 /// <https://github.com/EvolutionAPI/evolution-api/blob/2.3.6/src/utils/createJid.ts>). No plan has such numbers, and what the
 /// Cloud API makes of them Meta does not say: by any way, nobody knows whose they are.
 pub(super) fn identity(address: &str) -> Option<String> {
-    if is_user(address) {
+    if is_user(address) || is_lid(address) {
         return None;
     }
     if address.ends_with("@g.us") {
@@ -114,7 +125,7 @@ pub(super) const PERSON: &str = "@s.whatsapp.net";
 
 /// An address as WhatsApp's own protocol has it.
 pub(super) fn jid(address: &str) -> String {
-    if address.ends_with("@g.us") { address.to_owned() } else { format!("{address}{PERSON}") }
+    if address.contains('@') { address.to_owned() } else { format!("{address}{PERSON}") }
 }
 
 /// A message.
@@ -130,6 +141,7 @@ impl<'a> MessageId<'a> {
     pub(super) fn read(text: &'a str) -> Option<Self> {
         // An id of the Cloud API is base64, and may have a slash in it.
         let (author, id) = match text.split_once('/').filter(|_| !text.starts_with(WAMID)) {
+            Some((author, id)) if is_lid(author) => (Some(author.to_owned()), id),
             Some((author, id)) => (Some(canonical(author, Takes::default()).ok()?), id),
             None => (None, text),
         };
@@ -194,6 +206,19 @@ mod tests {
         for other in
             ["us.134", "USA.134", "US.", "US.ENT.", "US.1 2", "US.1/2", &format!("US.{}", "1".repeat(129))]
         {
+            assert!(canonical(other, Takes { groups: true, users: true }).is_err(), "{other}");
+        }
+    }
+
+    #[test]
+    fn a_hidden_number_is_reached_by_the_evolution_api_alone_and_is_nobody_known() {
+        let lid = "175105850253361@lid";
+        assert_eq!(canonical(lid, Takes { groups: true, users: false }).as_deref(), Ok(lid));
+        assert!(canonical(lid, Takes { groups: false, users: true }).is_err());
+        assert_eq!((identity(lid), jid(lid).as_str()), (None, lid));
+        let hers = MessageId::read("175105850253361@lid/3EB0").unwrap();
+        assert_eq!((hers.author.as_deref(), hers.way()), (Some(lid), Route::Evolution));
+        for other in ["@lid", "12a45@lid", "1234@lid", "123456789012345678901@lid"] {
             assert!(canonical(other, Takes { groups: true, users: true }).is_err(), "{other}");
         }
     }
