@@ -84,6 +84,12 @@ pub fn start() -> Result<MockServer> {
             ("POST", ["v24.0", NUMBER, "media"]) => {
                 upload(request, &mut uploads.lock().unwrap_or_else(PoisonError::into_inner))
             }
+            ("POST", ["v24.0", NUMBER, "messages"]) if !request.json()["status"].is_null() => {
+                match sign(&request.json()) {
+                    Ok(()) => (200, json!({"success": true})),
+                    Err(why) => (400, error(100, "(#100) Invalid parameter", &why)),
+                }
+            }
             ("POST", ["v24.0", NUMBER, "messages"]) => {
                 match message(&request.json(), &uploads.lock().unwrap_or_else(PoisonError::into_inner)) {
                     Ok(()) => {
@@ -105,6 +111,28 @@ pub fn start() -> Result<MockServer> {
             _ => (404, error(100, "Unsupported request", "")),
         }
     })
+}
+
+/// That a message was read, and maybe that an answer to it is being written
+/// (<https://developers.facebook.com/documentation/business-messaging/whatsapp/typing-indicators>).
+fn sign(body: &Value) -> Result<(), String> {
+    members(body, &["messaging_product", "status", "message_id"], &["typing_indicator"])?;
+    text(body, "message_id", 128)?;
+    let typing = &body["typing_indicator"];
+    match body["status"] == "read" && (typing.is_null() || *typing == json!({"type": "text"})) {
+        true => Ok(()),
+        false => Err("status or typing_indicator".into()),
+    }
+}
+
+/// A notification of these messages to its number, from somebody with this number, user's id and name
+/// (<https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages>).
+pub fn notification((number, user, name): (&str, &str, &str), messages: &Value) -> Value {
+    let metadata = json!({"display_phone_number": "4915112345678", "phone_number_id": NUMBER});
+    let contacts = json!([{"profile": {"name": name}, "wa_id": number, "user_id": user}]);
+    let value = json!({"messaging_product": "whatsapp", "metadata": metadata, "contacts": contacts, "messages": messages});
+    let changes = json!([{"field": "messages", "value": value}]);
+    json!({"object": "whatsapp_business_account", "entry": [{"id": "102290129340398", "changes": changes}]})
 }
 
 /// An error as the platform words one.

@@ -15,3 +15,4 @@ mod teams;
 mod telegram;
 mod webhook;
 mod whatsapp;
+mod whatsapp_receives;

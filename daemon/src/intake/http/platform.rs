@@ -60,9 +60,9 @@ pub(super) async fn verify(
     }
 }
 
-/// Takes a notification of an account's platform, as it came: WhatsApp's Cloud API tells what became of messages, signed with
-/// the app's secret in `X-Hub-Signature-256`; the Bot Connector tells a Teams bot who accepted a file, with its own token in
-/// `Authorization`. Platforms send a notification again unless the answer is 200.
+/// Takes a notification of an account's platform, as it came: WhatsApp's Cloud API tells what became of messages and what people
+/// write, signed with the app's secret in `X-Hub-Signature-256`, an Evolution API that there is something to read, with a secret in
+/// `Authorization`; the Bot Connector tells a Teams bot who accepted a file, with its own token there. Platforms send a notification again unless the answer is 200.
 #[utoipa::path(
     post,
     path = "/v1/platform/{channel}/{account}",
@@ -71,7 +71,7 @@ pub(super) async fn verify(
         ("channel" = String, Path, description = "The channel."),
         ("account" = String, Path, description = "The account of the channel."),
         ("X-Hub-Signature-256" = Option<String>, Header, description = "WhatsApp: of the body, with the app's secret."),
-        ("Authorization" = Option<String>, Header, description = "Teams: `Bearer`, and the Connector's own token."),
+        ("Authorization" = Option<String>, Header, description = "Teams: `Bearer`, and the Connector's own token. An Evolution API: `Bearer`, and the account's `webhook_secret`."),
     ),
     request_body(content = Object, description = "A notification, as the platform has it."),
     responses(

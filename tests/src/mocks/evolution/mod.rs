@@ -30,7 +30,7 @@ mod schema;
 
 use std::{
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use anyhow::Result;
@@ -74,8 +74,34 @@ pub fn account(server: &MockServer, folder: &Path) -> Result<String> {
 /// # Errors
 /// There is no port to listen on.
 pub fn start() -> Result<MockServer> {
-    let kept = Mutex::new(Kept::default());
-    MockServer::open(move |request| {
+    start_with().map(|(server, _)| server)
+}
+
+/// A phone that gets messages.
+#[derive(Clone, Default)]
+pub struct Phone(Arc<Mutex<Kept>>);
+
+impl Phone {
+    /// It gets a message of somebody's, which the server keeps as `prepareMessage` of the service makes it.
+    pub fn gets(&self, id: &str, from: &str, message: &Value) {
+        let key = json!({"id": id, "remoteJid": from, "fromMe": false});
+        let kind = message.as_object().and_then(|members| members.keys().next().cloned());
+        let record = json!({
+            "key": key, "pushName": "Ann", "message": message, "messageType": kind, "contextInfo": null,
+            "messageTimestamp": now_ms() / 1_000, "source": "android", "MessageUpdate": [],
+        });
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).messages.insert(0, record);
+    }
+}
+
+/// Starts one, with its phone.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start_with() -> Result<(MockServer, Phone)> {
+    let phone = Phone::default();
+    let kept = phone.0.clone();
+    let server = MockServer::open(move |request| {
         // `auth.guard.ts@272bed1:11-48`, `401.exception.ts@94f5c13:3-11`: the message is no list.
         if request.header("apikey") != KEY {
             return refused(401, &json!("Unauthorized"));
@@ -92,13 +118,32 @@ pub fn start() -> Result<MockServer> {
             ("POST", ["chat", "findMessages", "home"]) => found(&request.json(), &kept),
             ("POST", ["chat", "whatsappNumbers", "home"]) => numbers(&request.json()),
             ("DELETE", ["chat", "deleteMessageForEveryone", "home"]) => removed(&request.json(), &mut kept),
+            // `fetchInstances` of `instance.controller.ts@03c32de`.
+            ("GET", ["instance", "fetchInstances"]) => (
+                200,
+                json!([{"name": "home", "connectionStatus": "open", "ownerJid": "4915112345678@s.whatsapp.net"}]),
+            ),
+            // `presenceSchema` and `readMessageSchema` (`chat.schema.ts@1ad51a4`), each 201 (`chat.router.ts@272bed1`).
+            ("POST", ["chat", "sendPresence", "home"]) => {
+                match members(&request.json(), &["number", "presence", "delay"], &[]) {
+                    Ok(()) => (201, json!({"presence": "composing"})),
+                    Err(why) => invalid(why),
+                }
+            }
+            ("POST", ["chat", "markMessageAsRead", "home"]) => {
+                match members(&request.json()["readMessages"][0], &["id", "fromMe", "remoteJid"], &[]) {
+                    Ok(()) => (201, json!({"message": "Read messages", "read": "success"})),
+                    Err(why) => invalid(why),
+                }
+            }
             // `main.ts@05ee65f:122-134`.
             (method, _) => {
                 let why = format!("Cannot {method} {}", request.path);
                 refused(404, &json!([why]))
             }
         }
-    })
+    })?;
+    Ok((server, phone))
 }
 
 /// `sendMessageWithTyping` has no list of the group's members: `NotFoundException`, which is no `Error`, comes out of

@@ -28,7 +28,7 @@ use crate::{
         hub_handle::{HubHandle, Unavailable},
         kit::{pause::pause, standing::Standing},
         received::{Batch, Dropped, Event, Position, unreadable},
-        whatsapp::instance::Instance,
+        whatsapp::{instance::Instance, target::PERSON},
     },
     clock,
 };
@@ -39,6 +39,8 @@ const STREAM: &str = "messages";
 const BEGAN: &str = "began";
 /// The most that are read at once, and so the most that are caught up with. A home's phone gets fewer in days.
 const MOST: usize = 2000;
+/// And of their texts, in bytes: they are in memory until the oldest is found.
+const MOST_TEXT: usize = 8 * 1024 * 1024;
 /// How far before the last message is asked again, in seconds.
 const OVERLAP: i64 = 300;
 /// Events and files after which what was read is written down.
@@ -241,8 +243,11 @@ impl Reading<'_> {
 
     /// What is kept since this time, the newest first, with the time of each; and how many could not be read.
     async fn since(&self, since: i64) -> Result<(Vec<Read>, usize), Failure> {
-        let (mut all, mut unread) = (Vec::new(), 0);
+        let (mut all, mut unread, mut text) = (Vec::new(), 0, 0);
         for page in 1..=MOST / PAGE {
+            if text > MOST_TEXT {
+                break;
+            }
             let records = self.instance.kept(page).await?;
             let count = records.len();
             for record in records {
@@ -256,7 +261,9 @@ impl Reading<'_> {
                 }
                 let mut me = self.listener.me();
                 me.learn_from(&record);
-                all.push((at, record::read(&record, &me)));
+                let read = record::read(&record, &me);
+                text += read.iter().flatten().map(Draft::text).sum::<usize>();
+                all.push((at, read));
             }
             if count == 0 {
                 return Ok((all, unread));
@@ -271,7 +278,8 @@ impl Reading<'_> {
             return Ok(());
         }
         let address = draft.received.conversation.address.clone();
-        if draft.received.conversation.direct {
+        // A name that hides the number is only the one under which they wrote.
+        if draft.received.conversation.direct && draft.jid.ends_with(PERSON) {
             self.instance.learn(&address, &draft.jid);
         }
         if let Some(bare) = &draft.refers {

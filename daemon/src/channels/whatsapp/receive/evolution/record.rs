@@ -207,6 +207,15 @@ fn reply_to(context: &Value, place: &Place, me: &Me) -> Option<ReplyTo> {
 }
 
 impl Draft {
+    /// How long its texts are, in bytes.
+    pub(super) fn text(&self) -> usize {
+        let words = self.received.event.words();
+        let quoted = |words: &Words| {
+            words.reply_to.as_ref().and_then(|reply| reply.text.as_ref()).map_or(0, String::len)
+        };
+        words.map_or(0, |words| words.text.len() + quoted(words))
+    }
+
     /// What it refers to is the account's own.
     pub(super) fn refers_to_own(&mut self) {
         let Some(bare) = self.refers.clone() else { return };
