@@ -51,7 +51,8 @@ pub struct Position {
 /// That messages of the account's came to somebody's device, or that they read them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
-    /// The addresses of the person's conversation with the account: what was sent elsewhere, they have seen nothing of.
+    /// The addresses of the person's conversation with the account: what was sent elsewhere, they have seen nothing of. Empty where
+    /// the platform itself says to whom each message went, and not the person.
     pub by: Vec<String>,
     /// The platform's ids of the messages.
     pub ids: Vec<String>,

@@ -26,7 +26,7 @@ const MOST_IDS: usize = 200;
 const MOST_ADDRESSES: usize = 4;
 
 const PART: &str = "SELECT parts.message, parts.idx FROM parts JOIN messages ON messages.seq = parts.message
-    WHERE parts.platform_id = ? AND messages.channel = ? AND messages.account = ? AND messages.address = ?";
+    WHERE parts.platform_id = ? AND messages.channel = ? AND messages.account = ? AND messages.address = coalesce(?, messages.address)";
 /// The first that a platform tells counts. Whatever was read has come.
 const NOTE: &str =
     "INSERT INTO seen (message, idx, delivered_at, read_at) VALUES (?1, ?2, ?3, iif(?4, ?3, NULL))
@@ -81,8 +81,12 @@ impl Outbox {
 
 fn note(tx: &Transaction<'_>, Sight { channel, account, seen }: &Sight) -> Result<(), StoreError> {
     let (mut find, mut note) = (tx.prepare_cached(PART)?, tx.prepare_cached(NOTE)?);
+    let mut addresses: Vec<Option<&String>> = seen.by.iter().map(Some).collect();
+    if addresses.is_empty() {
+        addresses.push(None);
+    }
     for id in &seen.ids {
-        for address in &seen.by {
+        for address in &addresses {
             let of = params![id, channel, account, address];
             let part: Option<(i64, u32)> =
                 find.query_row(of, |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
@@ -175,8 +179,8 @@ mod tests {
         outbox.seen((channel, "other"), seen(&address, "5", true, 1));
         outbox.write_seen().await;
         assert_eq!(outbox.receipt(seq).await.unwrap().parts[0].read_at, None);
-        // No clock of a platform's is ahead of the hub's.
-        outbox.seen((channel, account), seen(&address, "5", true, i64::MAX));
+        // No clock of a platform's is ahead of the hub's; and this one knows to whom it went.
+        outbox.seen((channel, account), Seen { by: vec![], ..seen(&address, "5", true, i64::MAX) });
         outbox.write_seen().await;
         let part = outbox.receipt(seq).await.unwrap().parts.remove(0);
         assert!(part.read_at.is_some_and(|at| at.starts_with("20")) && part.delivered_at.is_some());

@@ -148,6 +148,7 @@ impl WhatsApp {
         if let (Some(hearing), Some(graph)) = (&self.hearing, &self.graph) {
             hearing.take(graph, &told, hub).await.map_err(|_| CallbackRefused::Unwritten)?;
         }
+        status::seen(&told).into_iter().for_each(|seen| hub.seen(seen));
         // A template goes once for a part, if there is one at all.
         let may_go = |key: &PartKey| match &self.graph {
             Some(graph) if self.template.is_some() => graph.note_outside(key),

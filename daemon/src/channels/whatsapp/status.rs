@@ -13,6 +13,7 @@ use crate::{
     channels::{
         PartKey,
         callback::{CallbackRefused, DeliveryStatus, Lost},
+        received::Seen,
     },
     message::attachment,
     settings::secret::Secret,
@@ -22,6 +23,9 @@ use super::codes::{OUTSIDE_WINDOW, WINDOW_HINT};
 
 /// The longest notification that is read, in bytes (webhooks' payloads have 3 MB at most).
 const MAX_BODY: usize = 3 * 1024 * 1024;
+
+/// Of one notification. Meta puts up to a thousand updates into one.
+const MOST_SEEN: usize = 1000;
 
 /// What is told of one message.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -87,11 +91,34 @@ pub(super) fn verified(secret: &Secret, signature: &str, body: &[u8]) -> Result<
 
 /// What it tells of messages that were sent.
 pub(super) fn notices(body: &Value) -> Vec<Notice> {
+    statuses(body).filter_map(notice).collect()
+}
+
+/// What people have seen of what was sent to them
+/// (<https://developers.facebook.com/docs/whatsapp/cloud-api/webhooks/components#statuses-object>). Meta says it of each message, so it is
+/// whomever that went to.
+pub(super) fn seen(body: &Value) -> Vec<Seen> {
+    statuses(body).filter_map(sight).take(MOST_SEEN).collect()
+}
+
+fn sight(status: &Value) -> Option<Seen> {
+    let read = match status["status"].as_str()? {
+        "delivered" => false,
+        "read" | "played" => true,
+        _ => return None,
+    };
+    // In seconds, as a text.
+    let at = status["timestamp"].as_str().and_then(|at| at.parse::<i64>().ok());
+    let at = at.map(|at| at.saturating_mul(1000));
+    Some(Seen { by: Vec::new(), ids: vec![status["id"].as_str()?.to_owned()], read, at })
+}
+
+fn statuses(body: &Value) -> impl Iterator<Item = &Value> {
     fn list(value: &Value) -> impl Iterator<Item = &Value> {
         value.as_array().into_iter().flatten()
     }
     let changes = list(&body["entry"]).flat_map(|entry| list(&entry["changes"]));
-    changes.flat_map(|change| list(&change["value"]["statuses"])).filter_map(notice).collect()
+    changes.flat_map(|change| list(&change["value"]["statuses"]))
 }
 
 /// Whether this has the form of a signature, whatever it signs.

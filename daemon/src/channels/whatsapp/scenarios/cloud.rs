@@ -3,6 +3,7 @@
 use super::*;
 use crate::channels::{
     callback::{CallbackRefused, DeliveryStatus, Lost},
+    received::Seen,
     testing::hub::HubMock,
     whatsapp::CallbackEndpoint,
 };
@@ -234,6 +235,14 @@ async fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_wo
         whatsapp.read_callback(&signed(&others), others.as_bytes(), &HubMock::default()).await,
         Ok(vec![])
     );
+    let hub = HubMock::default();
+    for (state, timestamp) in [("sent", "1790000000"), ("delivered", "1790000001"), ("read", "1790000009")] {
+        let status = json!({"id": "wamid.1", "status": state, "timestamp": timestamp});
+        let body = json!({"entry": [{"changes": [{"value": {"statuses": [status]}}]}]}).to_string();
+        whatsapp.read_callback(&signed(&body), body.as_bytes(), &hub).await.unwrap();
+    }
+    let seen = |read, at| Seen { by: vec![], ids: vec!["wamid.1".into()], read, at: Some(at) };
+    assert_eq!(hub.seen_so_far(), [seen(false, 1_790_000_001_000), seen(true, 1_790_000_009_000)]);
     assert_eq!(cloud(1, &files).answer_to_challenge(&query("subscribe", "", "1")), None);
 }
 
