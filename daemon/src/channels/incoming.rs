@@ -41,6 +41,9 @@ pub trait Incoming: Send + Sync {
     /// Whether its words are trusted as those of somebody known; else they are a stranger's.
     fn is_trusted(&self) -> bool;
 
+    /// Whether what proves it is of the body: until the body is read, anybody may have sent it.
+    fn signs_body(&self) -> bool;
+
     /// Whether a request with these headers may be a program's that is known, as far as can be said before its body is read.
     ///
     /// # Errors

@@ -17,6 +17,8 @@ use crate::message::target::Target;
 pub struct Notifications {
     /// The header that proves who sends one, in lower case: a signature of the body, or a token.
     pub proof_header: &'static str,
+    /// Whether that is of the body: until the body is read, anybody may have sent it.
+    pub signs_body: bool,
     /// The longest body that is read.
     pub max_bytes: usize,
 }

@@ -1,6 +1,9 @@
 //! What an account asks of the hub, and hands to it, when its platform speaks first.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    collections::VecDeque,
+    sync::{Mutex, PoisonError},
+};
 
 use async_trait::async_trait;
 use serde_json::Value;
@@ -10,7 +13,7 @@ use crate::{
         PartKey,
         envelope::Envelope,
         hub_handle::{FileStream, HubHandle, NotKept, OfRequest, Unavailable},
-        received::{Batch, Seen},
+        received::{Batch, MAX_FILES, Seen},
     },
     files::Pin,
     message::{
@@ -24,8 +27,9 @@ use crate::{
     store::{StoreError, now_ms},
 };
 
-/// The most files that are kept for batches that have not come yet.
-const MAX_FRESH_FILES: usize = 64;
+/// The most files that are kept for batches that have not come yet: those of ten messages, and as many again of what was given up. An
+/// account that could not hand a batch over may hand over the same again, or fetch it anew; then the oldest are let go.
+const MAX_FRESH_FILES: usize = 2 * 10 * MAX_FILES;
 
 /// The hub, as one account sees it: while it listens, or while one notification of its platform's is read.
 pub struct AccountHandle {
@@ -33,7 +37,7 @@ pub struct AccountHandle {
     channel: String,
     account: String,
     /// Files that are kept until the batch that names them is written down.
-    fresh: Mutex<Vec<Pin>>,
+    fresh: Mutex<VecDeque<Pin>>,
 }
 
 impl AccountHandle {
@@ -143,9 +147,9 @@ impl HubHandle for AccountHandle {
         let staged = files.keep(name, kind, bytes).await.map_err(|error| NotKept(error.to_string()))?;
         let mut fresh = self.fresh.lock().unwrap_or_else(PoisonError::into_inner);
         if fresh.len() >= MAX_FRESH_FILES {
-            return Err(NotKept("too many files came at once".into()));
+            fresh.pop_front();
         }
-        fresh.push(staged.pin);
+        fresh.push_back(staged.pin);
         Ok(staged.attachment)
     }
 }

@@ -17,6 +17,8 @@ mod question;
 pub mod turns;
 mod typing;
 
+use rusqlite::Transaction;
+
 use crate::{
     admission::submit::no_room,
     channels::received::Batch,
@@ -68,7 +70,18 @@ impl Pipeline {
         let said = self.ask_gates(&at, &batch).await?;
         let routing = self.0.routing.clone();
         let (channel, account) = (at.channel.clone(), at.account.clone());
-        let accepted = store.write(move |tx| accept(tx, &at, batch, &said, &routing, now_ms())).await;
+        let (wake, asking) = (self.0.wake.clone(), self.0.asking.clone());
+        // With the commit: whoever handed it over may be gone by then, and what comes again is a repetition.
+        let tell = move |outcome: &Outcome| {
+            if outcome.woken {
+                wake.tell();
+            }
+            if !outcome.asked.is_empty() {
+                asking.tell();
+            }
+        };
+        let written = move |tx: &Transaction<'_>| accept(tx, &at, batch, &said, &routing, now_ms());
+        let accepted = store.write_then(written, tell).await;
         let outcome = accepted.map_err(|error| match error {
             NotWritten::NotAsked => {
                 let hint = "hand it over again";
@@ -76,17 +89,11 @@ impl Pipeline {
             }
             NotWritten::Store(error) => unavailable(error),
         })?;
-        if outcome.woken {
-            self.0.wake.tell();
-        }
         for (why, what) in &outcome.dropped {
             tracing::debug!(channel, account, why = why.word(), what, "an event goes no further");
         }
         for code in &outcome.asked {
             tracing::info!(channel, account, code, "somebody is to be let in: gatepost people requests");
-        }
-        if !outcome.asked.is_empty() {
-            self.0.asking.tell();
         }
         Ok(outcome)
     }

@@ -244,7 +244,11 @@ impl Sender for Teams {
 #[async_trait]
 impl Receiver for Teams {
     fn notifications(&self) -> Option<Notifications> {
-        Some(Notifications { proof_header: "authorization", max_bytes: MAX_ACTIVITY_BYTES })
+        Some(Notifications {
+            proof_header: "authorization",
+            signs_body: false,
+            max_bytes: MAX_ACTIVITY_BYTES,
+        })
     }
 
     async fn admits_callback(&self, authorization: &str) -> Result<(), CallbackRefused> {

@@ -36,7 +36,8 @@ impl Receiver for WhatsApp {
             (None, Some(_)) => "authorization",
             (None, None) => return None,
         };
-        Some(Notifications { proof_header, max_bytes: MAX_NOTIFICATION_BYTES })
+        let signs_body = self.endpoint.is_some();
+        Some(Notifications { proof_header, signs_body, max_bytes: MAX_NOTIFICATION_BYTES })
     }
 
     async fn admits_callback(&self, proof: &str) -> Result<(), CallbackRefused> {

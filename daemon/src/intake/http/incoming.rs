@@ -13,6 +13,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 use serde::Serialize;
+use tokio::sync::OwnedSemaphorePermit;
 use utoipa::ToSchema;
 
 use super::{
@@ -90,7 +91,15 @@ pub(super) async fn take(
     };
     let Some(incoming) = posted.incoming() else { return StatusCode::UNAUTHORIZED.into_response() };
     match read(&endpoint, incoming, &head.headers, body).await {
-        Ok(received) => written(&posted, received).await,
+        Ok((received, place)) => {
+            // Whether or not the sender waits for the answer.
+            let taken = tokio::spawn(async move {
+                let _place = place;
+                written(&posted, received).await
+            });
+            // The hub stops.
+            taken.await.unwrap_or_else(|_| StatusCode::SERVICE_UNAVAILABLE.into_response())
+        }
         Err(refused) => refused,
     }
 }
@@ -101,9 +110,9 @@ async fn read(
     incoming: &dyn Incoming,
     headers: &HeaderMap,
     body: Body,
-) -> Result<Received, Response> {
+) -> Result<(Received, OwnedSemaphorePermit), Response> {
     incoming.admits(headers).map_err(not_taken)?;
-    let _reading = endpoint.0.notifications.try_acquire().map_err(|_| crowded(endpoint))?;
+    let place = endpoint.0.rooms.enter(incoming.signs_body()).ok_or_else(|| crowded(endpoint))?;
     let body = match server::read(body, MAX_BODY_BYTES, BODY_TIMEOUT).await {
         Ok(body) => body,
         // Whoever posts it does so again.
@@ -118,7 +127,8 @@ async fn read(
             return Err(problem::with_status(&refusal, StatusCode::REQUEST_TIMEOUT));
         }
     };
-    incoming.read(headers, &body, Instant::now()).map_err(not_taken)
+    let received = incoming.read(headers, &body, Instant::now()).map_err(not_taken)?;
+    Ok((received, place))
 }
 
 /// Writes down what was posted, and says that it is taken once it is on disk.

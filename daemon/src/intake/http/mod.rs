@@ -40,6 +40,7 @@ mod query;
 mod questions;
 mod reload;
 mod reply;
+mod rooms;
 pub mod server;
 mod settings;
 mod tasks;
@@ -64,6 +65,7 @@ pub use self::messages::MOST_LISTED;
 use self::{
     host::{Hosts, Sites},
     problem::Refused,
+    rooms::Rooms,
 };
 use super::refused;
 use crate::{
@@ -144,7 +146,7 @@ struct Shared {
     attempts: Attempts,
     load: Load,
     /// Notifications of platforms, and what programs post, that are being read.
-    notifications: Semaphore,
+    rooms: Rooms,
     /// Releases of firmware that are being added.
     releases: Semaphore,
     /// Audits that are being checked.
@@ -198,7 +200,7 @@ impl Endpoint {
             challenges: passkeys::Challenges::default(),
             attempts: Attempts::default(),
             load,
-            notifications: Semaphore::new(platform::AT_ONCE),
+            rooms: Rooms::default(),
             releases: Semaphore::new(updates::ADDED_AT_ONCE),
             audits: Arc::new(Semaphore::new(audit::VERIFIED_AT_ONCE)),
             boards: Arc::new(Semaphore::new(boards::INSTALLED_AT_ONCE)),

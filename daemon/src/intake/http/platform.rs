@@ -22,14 +22,13 @@ use super::{
     server::{self, OverBudget, Unread},
 };
 use crate::{
+    channels::receiver::Notifications,
     message::refusal::{Code, Refusal},
     receiving::account::AccountHandle,
 };
 
 /// For all of a notification's body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(20);
-/// Notifications that are read at once.
-pub(super) const AT_ONCE: usize = 8;
 
 /// Shows a platform that the address is the hub's: answers the challenge of an account's platform (WhatsApp's has one).
 #[utoipa::path(
@@ -101,16 +100,16 @@ pub(super) async fn notify(
     let Some(proof) = proof.map(str::to_owned) else {
         return StatusCode::UNAUTHORIZED.into_response();
     };
-    take(&endpoint, (&channel, &account), &proof, body, expected.max_bytes).await
+    take(&endpoint, (&channel, &account), proof, body, expected).await
 }
 
 /// Reads a notification, and hands it to its account: not a byte of it unless the proof may be one.
 async fn take(
     endpoint: &Endpoint,
     (channel, account): (&str, &str),
-    proof: &str,
+    proof: String,
     body: Body,
-    max_bytes: usize,
+    expected: Notifications,
 ) -> Response {
     let answer = |refusal: &Refusal| match refusal.code {
         Code::Unauthorized => StatusCode::UNAUTHORIZED.into_response(),
@@ -118,11 +117,11 @@ async fn take(
     };
     // Who checks the proof also reads what it is of.
     let pipeline = endpoint.pipeline();
-    if let Err(refusal) = pipeline.admits_callback(channel, account, proof).await {
+    if let Err(refusal) = pipeline.admits_callback(channel, account, &proof).await {
         return answer(&refusal);
     }
-    let Ok(_reading) = endpoint.0.notifications.try_acquire() else { return crowded(endpoint) };
-    let body = match server::read(body, max_bytes, BODY_TIMEOUT).await {
+    let Some(place) = endpoint.0.rooms.enter(expected.signs_body) else { return crowded(endpoint) };
+    let body = match server::read(body, expected.max_bytes, BODY_TIMEOUT).await {
         Ok(body) => body,
         // Platforms tell it again.
         Err(Unread::OverBudget) => return crowded(endpoint),
@@ -132,9 +131,17 @@ async fn take(
         }
     };
     let hub = AccountHandle::of(&endpoint.0.current, channel, account);
-    match pipeline.read_callback(channel, account, proof, &body, &hub).await {
-        Ok(_) => StatusCode::OK.into_response(),
-        Err(refusal) => answer(&refusal),
+    let (channel, account) = (channel.to_owned(), account.to_owned());
+    // Whether or not the platform waits for the answer: some tell nothing twice.
+    let taken = tokio::spawn(async move {
+        let _place = place;
+        pipeline.read_callback(&channel, &account, &proof, &body, &hub).await
+    });
+    match taken.await {
+        Ok(Ok(_)) => StatusCode::OK.into_response(),
+        Ok(Err(refusal)) => answer(&refusal),
+        // The hub stops.
+        Err(_) => StatusCode::SERVICE_UNAVAILABLE.into_response(),
     }
 }
 

@@ -163,6 +163,10 @@ impl Incoming for Taking {
         self.trusted
     }
 
+    fn signs_body(&self) -> bool {
+        !matches!(self.proof, Proof::Token(_))
+    }
+
     fn admits(&self, headers: &HeaderMap) -> Result<(), NotTaken> {
         match self.proof.may_hold(headers, clock::now_ms() / 1000) {
             true => Ok(()),
