@@ -1,6 +1,7 @@
 //! The questions: whose the phone is, and which messages are kept. They change nothing.
 
 use reqwest::Method;
+use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::channels::{
@@ -37,14 +38,13 @@ impl Instance {
                 None => each.push(Value::Null),
             }
         }
-        if each.len() == PAGE && each.iter().all(Value::is_null) {
-            return Err(Failure::Retry("what answers is no Evolution API; check evolution_url".into()));
-        }
         Ok(each)
     }
 
     /// `messageValidateSchema`; `fetchMessages` of `src/api/services/channel.service.ts`, where `offset` is how many. Nothing if the answer
-    /// is there and cannot be read: it is too long, or no JSON. One that did not come is a failure: what it would have said is not lost.
+    /// is there and what people wrote makes it unreadable: it is too long, or has a text that is none. It will be so each time, so it
+    /// must not be a failure: that would end the reading for ever. What is no JSON is not from the API, and one that did not come may
+    /// come: these are failures, and what they would have said is not lost.
     async fn messages(&self, page: usize, length: usize, most: usize) -> Result<Option<Vec<Value>>, Failure> {
         let (path, hints) = ("chat/findMessages", &mut RateHints::default());
         let query = json!({ "where": {}, "page": page, "offset": length });
@@ -63,7 +63,14 @@ impl Instance {
             }
             body.extend_from_slice(&chunk);
         }
-        let Ok(mut answer) = serde_json::from_slice::<Value>(&body) else { return Ok(None) };
+        let mut answer = match serde_json::from_slice::<Value>(&body) {
+            Ok(answer) => answer,
+            // Half of a surrogate pair, or too many levels: as JSON it is whole, and anybody can write it.
+            Err(_) if serde_json::from_slice::<IgnoredAny>(&body).is_ok() => return Ok(None),
+            Err(_) => {
+                return Err(Failure::Retry("what answers is no Evolution API; check evolution_url".into()));
+            }
+        };
         match answer.pointer_mut("/messages/records").map(Value::take) {
             Some(Value::Array(records)) => Ok(Some(records)),
             _ => Err(Failure::Retry("what answers has no messages; check evolution_url".into())),

@@ -8,12 +8,10 @@ use super::{
     record::{self, Place},
 };
 use crate::channels::{
-    received::{Author, Conversation, Dropped, Event, Received, not_used, unreadable},
+    received::{Author, Conversation, Dropped, Event, MAX_BATCH, Received, not_used, unreadable},
     whatsapp::target::{Takes, canonical},
 };
 
-/// People of one notification.
-const MAX_PEOPLE: usize = 256;
 /// The longest time of a notification, in characters.
 const MAX_TIME: usize = 40;
 
@@ -91,7 +89,7 @@ fn participants(body: &Value, me: &Me) -> Result<Vec<Received>, Dropped> {
     let conversation = Conversation { address, ..Conversation::default() };
     // The notification has a time, and nothing else by which it could be known again.
     let time: String = body["date_time"].as_str().unwrap_or_default().chars().take(MAX_TIME).collect();
-    let people = data["participants"].as_array().into_iter().flatten().take(MAX_PEOPLE).filter_map(|one| {
+    let people = data["participants"].as_array().into_iter().flatten().take(MAX_BATCH).filter_map(|one| {
         let names = [one, &one["id"], &one["phoneNumber"], &one["lid"], &one["jid"]];
         Somebody::of(names)
     });

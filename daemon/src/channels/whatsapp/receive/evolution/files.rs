@@ -9,7 +9,7 @@ use base64::{
 };
 use reqwest::Method;
 use serde_json::json;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::content::Sent;
 use crate::{
@@ -25,23 +25,29 @@ use crate::{
     message::attachment::Attachment,
 };
 
-/// The longest that one file is waited for: what came after it waits as well.
+/// The longest that one file is waited for: what came after it waits as well. All files of one reading have a bound together too.
 const LONGEST: Duration = Duration::from_mins(2);
 /// What of an answer may stand before the file, in bytes: a name, a type and a caption.
 const MAX_HEAD: usize = 64 * 1024;
 /// Behind it the file begins. In a caption there would be a backslash before each quotation mark.
 const BEGINS: &[u8] = b"\"base64\":\"";
 
-/// Fetches the file of the message with this key and gives it to the hub; else a line that says why not.
+/// Fetches the file of the message with this key and gives it to the hub, until then at the longest; else a line that says why not.
 pub(super) async fn keep(
     instance: &Instance,
     hub: &dyn HubHandle,
     (jid, id): (&str, &str),
     sent: &Sent,
+    until: Instant,
 ) -> Result<Attachment, String> {
-    let longest = Http::longest(sent.size.unwrap_or(u64::MAX)).min(LONGEST);
-    let kept = timeout(longest, fetch(instance, hub, (jid, id), sent, longest)).await;
-    let kept = kept.unwrap_or_else(|_| Err("it takes too long".into()));
+    let left = until.saturating_duration_since(Instant::now());
+    let longest = Http::longest(sent.size.unwrap_or(u64::MAX)).min(LONGEST).min(left);
+    let kept = match longest.is_zero() {
+        true => Err("other files took all the time there was".into()),
+        false => timeout(longest, fetch(instance, hub, (jid, id), sent, longest))
+            .await
+            .unwrap_or_else(|_| Err("it takes too long".into())),
+    };
     kept.map(|kept| Attachment { voice: sent.voice, ..kept }).map_err(|why| {
         let name: String = sent.name.as_deref().unwrap_or(sent.what).chars().take(40).collect();
         format!("{name}: {}", instance.http().words(&why))

@@ -12,7 +12,7 @@ use std::{
 use serde_json::Value;
 use tokio::{
     sync::Notify,
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 use super::{
@@ -39,8 +39,10 @@ const STREAM: &str = "messages";
 const BEGAN: &str = "began";
 /// The most that are read at once, and so the most that are caught up with. A home's phone gets fewer in days.
 const MOST: usize = 2000;
-/// And of their texts, in bytes: they are in memory until the oldest is found.
+/// And of their texts, in bytes: they are in memory until the oldest is found. Of what is beyond it, long texts are left out and short
+/// ones, in bytes, stay: else one person's long texts would keep away what others wrote before them.
 const MOST_TEXT: usize = 8 * 1024 * 1024;
+const SHORT: usize = 4096;
 /// How far before the last message is asked again, in seconds.
 const OVERLAP: i64 = 300;
 /// Events and files after which what was read is written down.
@@ -60,6 +62,8 @@ pub(in crate::channels::whatsapp) struct Tempo {
     pub(in crate::channels::whatsapp) longest: Duration,
     /// Where somebody has to do something.
     pub(in crate::channels::whatsapp) refused: Duration,
+    /// For all files of what is read at once: words wait for them.
+    pub(in crate::channels::whatsapp) files: Duration,
 }
 
 impl Tempo {
@@ -69,6 +73,7 @@ impl Tempo {
         first: Duration::from_secs(2),
         longest: Duration::from_mins(1),
         refused: Duration::from_mins(5),
+        files: Duration::from_mins(3),
     };
 }
 
@@ -126,7 +131,9 @@ impl Listener {
     /// Receives for as long as anybody waits.
     pub(in crate::channels::whatsapp) async fn listen(&self, instance: &Instance, hub: &dyn HubHandle) {
         let seen = Seen::default();
-        let mut reading = Reading { listener: self, instance, hub, place: None, began: 0, unread: 0, seen };
+        let (place, files_until) = (None, Instant::now());
+        let mut reading =
+            Reading { listener: self, instance, hub, place, began: 0, unread: 0, seen, files_until };
         let mut failures = 0;
         loop {
             match reading.catch_up().await {
@@ -175,9 +182,12 @@ struct Reading<'a> {
     place: Option<i64>,
     /// What was there before belongs to nobody's conversation with the hub.
     began: i64,
-    /// Records that could not be read when all was asked for last: they have no key by which they would be known again.
+    /// Records that could not be read when all was asked for last: they have neither a key nor a time by which they would be known
+    /// again.
     unread: usize,
     seen: Seen,
+    /// When files are no longer waited for.
+    files_until: Instant,
 }
 
 /// A batch that is being filled, and up to when it is read.
@@ -198,10 +208,11 @@ impl Reading<'_> {
             None => self.begin().await?,
         };
         let (records, unread) = self.since(place.saturating_sub(OVERLAP).max(self.began)).await?;
+        self.files_until = Instant::now() + self.listener.tempo.files;
         let mut filling = Filling::default();
         let news = unread.saturating_sub(std::mem::replace(&mut self.unread, unread));
         filling.batch.dropped.extend(std::iter::repeat_n(unreadable("message"), news.min(EVENTS)));
-        for (at, read) in records.into_iter().rev() {
+        for (came, read) in records.into_iter().rev() {
             match read {
                 Ok(drafts) => {
                     for draft in drafts {
@@ -209,11 +220,10 @@ impl Reading<'_> {
                     }
                 }
                 // Within the overlap it was counted before.
-                Err(dropped) if at.is_none_or(|at| at > place) => filling.batch.dropped.push(dropped),
+                Err(dropped) if came.is_some_and(|came| came > place) => filling.batch.dropped.push(dropped),
                 Err(_) => {}
             }
-            // No message is of a time to come, and one that says so must not keep the ones before that time away.
-            filling.newest = filling.newest.max(at.map(|at| at.min(seconds())));
+            filling.newest = filling.newest.max(came.map(|came| came.min(seconds())));
             let events = filling.batch.received.len() + filling.batch.dropped.len();
             if events >= EVENTS || filling.files >= FILES {
                 self.write(std::mem::take(&mut filling)).await?;
@@ -241,19 +251,21 @@ impl Reading<'_> {
         Ok(place)
     }
 
-    /// What is kept since this time, the newest first, with the time of each; and how many could not be read.
+    /// What is kept since this time, the newest first, with the time at which each came, where that is known; and how many could not be
+    /// read.
     async fn since(&self, since: i64) -> Result<(Vec<Read>, usize), Failure> {
         let (mut all, mut unread, mut text) = (Vec::new(), 0, 0);
         for page in 1..=MOST / PAGE {
-            if text > MOST_TEXT {
-                break;
-            }
             let records = self.instance.kept(page).await?;
             let count = records.len();
             for record in records {
-                let at = record::seconds(&record);
-                if at.is_some_and(|at| at < since) {
+                let came = record::came(&record, seconds());
+                if came.is_some_and(|came| came < since) {
                     return Ok((all, unread));
+                }
+                // An edit of before, perhaps: what stands behind it may be newer.
+                if record::seconds(&record).is_some_and(|at| at < since) {
+                    continue;
                 }
                 if record.is_null() {
                     unread += 1;
@@ -261,9 +273,17 @@ impl Reading<'_> {
                 }
                 let mut me = self.listener.me();
                 me.learn_from(&record);
-                let read = record::read(&record, &me);
-                text += read.iter().flatten().map(Draft::text).sum::<usize>();
-                all.push((at, read));
+                let mut read = record::read(&record, &me);
+                let long: usize = read.iter().flatten().map(Draft::text).sum();
+                if long > SHORT && text + long > MOST_TEXT {
+                    read = Err(unreadable("message"));
+                } else {
+                    text += long;
+                }
+                match read {
+                    Err(_) if came.is_none() => unread += 1,
+                    read => all.push((came, read)),
+                }
             }
             if count == 0 {
                 return Ok((all, unread));
@@ -292,7 +312,7 @@ impl Reading<'_> {
             draft.received.message_id.as_deref().and_then(|id| id.rsplit('/').next()).unwrap_or_default();
         if let (Some(sent), Event::Message(words)) = (&draft.file, &mut draft.received.event) {
             filling.files += 1;
-            match files::keep(self.instance, self.hub, (&draft.jid, id), sent).await {
+            match files::keep(self.instance, self.hub, (&draft.jid, id), sent, self.files_until).await {
                 Ok(kept) => words.files.push(kept),
                 Err(why) => words.missing.push(why),
             }
@@ -328,4 +348,5 @@ impl Reading<'_> {
     }
 }
 
+/// When a message came, where that is known, and what it says.
 type Read = (Option<i64>, Result<Vec<Draft>, Dropped>);

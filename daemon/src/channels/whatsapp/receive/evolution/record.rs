@@ -5,6 +5,9 @@
 //! and the time of the edit, and has `EDITED` among its updates; one that was taken back keeps all and has `DELETED` there
 //! (`messages.upsert` and `messages.update` of `whatsapp.baileys.service.ts`). So such a record tells two things: the message, which
 //! may be known, and what became of it.
+//!
+//! Who edited stands nowhere: the API changes the message that an edit names, whoever sent the edit, so anybody may put words into
+//! anybody's message. So the author of a record that was edited is never verified.
 
 use serde_json::Value;
 
@@ -19,6 +22,10 @@ use crate::channels::{
 
 /// Larger than any time in seconds that is a time of these years: an edit's may be in milliseconds.
 const MILLISECONDS: i64 = 100_000_000_000;
+/// The first year of WhatsApp, 2009, in seconds: no message is older.
+const FIRST: i64 = 1_230_768_000;
+/// How far the hub's clock may be behind WhatsApp's, in seconds.
+const SLACK: i64 = 30;
 /// Whom a message mentions, as far as it is looked at.
 const MAX_MENTIONS: usize = 1024;
 
@@ -38,6 +45,23 @@ pub(super) struct Draft {
 pub(super) fn seconds(record: &Value) -> Option<i64> {
     let at = integer(&record["messageTimestamp"])?;
     Some(if at > MILLISECONDS { at / 1000 } else { at })
+}
+
+/// When a message came, in seconds, if by that it can be known up to when all is read: WhatsApp itself set the time, and the record
+/// stands in its order. Whoever edits chooses the time of the edit, up to years ahead; one in milliseconds stands before all others,
+/// however old it is.
+pub(super) fn came(record: &Value, now: i64) -> Option<i64> {
+    let at = integer(&record["messageTimestamp"])?;
+    ((FIRST..=now.saturating_add(SLACK)).contains(&at) && !edited(record)).then_some(at)
+}
+
+/// Whether the words are not the first ones. Its own status may have become another since.
+fn edited(record: &Value) -> bool {
+    became(record, "EDITED") || record["status"] == "EDITED"
+}
+
+fn became(record: &Value, what: &str) -> bool {
+    list(&record["MessageUpdate"]).any(|update| update["status"] == what)
 }
 
 /// The id of a message.
@@ -99,12 +123,18 @@ impl Place {
 ///
 /// # Errors
 /// It is nobody's words, or cannot be read.
+///
+/// Everything in a draft is [bounded](Received::bounded): many are in memory at once.
 pub(super) fn read(record: &Value, me: &Me) -> Result<Vec<Draft>, Dropped> {
     let (key, message) = (&record["key"], content::unwrapped(&record["message"]));
     let place = Place::of(key, &record["participant"])?;
     let kind = content::kind(message);
     let Some(own_id) = id(&key["id"]) else { return Err(unreadable("key")) };
-    let author = author(&place, record, me).ok_or_else(|| unreadable("participant"))?;
+    let mut author = author(&place, record, me).ok_or_else(|| unreadable("participant"))?;
+    // The message that an edited record tells may be new to the hub, which cannot be known here: to leave it out would lose it. As
+    // nobody vouches for its author it has a stranger's rights, and it calls nobody.
+    let edited = edited(record);
+    author.unverified |= edited;
     let at = seconds(record);
     let about = |key: String, message_id: String, event: Event| Received {
         key,
@@ -116,7 +146,9 @@ pub(super) fn read(record: &Value, me: &Me) -> Result<Vec<Draft>, Dropped> {
         event,
     };
     let address = &place.conversation.address;
-    let draft = |received, file, refers| Draft { received, file, refers, jid: place.jid.clone() };
+    let draft = |received: Received, file, refers| -> Result<Draft, Dropped> {
+        Ok(Draft { received: received.bounded()?, file, refers, jid: place.jid.clone() })
+    };
     if message["reactionMessage"].is_object() {
         let reaction = &message["reactionMessage"];
         let (target, emoji) = (&reaction["key"], reaction["text"].as_str().unwrap_or_default());
@@ -124,7 +156,7 @@ pub(super) fn read(record: &Value, me: &Me) -> Result<Vec<Draft>, Dropped> {
         let event = Event::Reaction { emoji: emoji.to_owned(), removed: emoji.is_empty() };
         let named = referred(bare, target, &place, me);
         let received = about(format!("{address}:{own_id}"), named, event);
-        return Ok(vec![draft(received, None, Some(bare.to_owned()))]);
+        return Ok(vec![draft(received, None, Some(bare.to_owned()))?]);
     }
     let (text, file) = content::said(message).ok_or_else(|| not_used(kind))?;
     let context = content::context(record, message);
@@ -133,18 +165,17 @@ pub(super) fn read(record: &Value, me: &Me) -> Result<Vec<Draft>, Dropped> {
     let words = Words { text, forwarded: context["isForwarded"] == true, reply_to, ..Words::default() };
     let named = place.named(own_id, key);
     let mut received = about(format!("{address}:{own_id}"), named.clone(), Event::Message(words.clone()));
-    received.mentions_me = !place.from_me && mentions(context, me);
-    let mut drafts = vec![draft(received, file.filter(|_| !place.from_me), refers.clone())];
-    let became = |what: &str| list(&record["MessageUpdate"]).any(|update| update["status"] == what);
-    if became("EDITED") || record["status"] == "EDITED" {
+    received.mentions_me = !place.from_me && !edited && mentions(context, me);
+    let mut drafts = vec![draft(received, file.filter(|_| !place.from_me), refers.clone())?];
+    if edited {
         let key = format!("edit:{address}:{own_id}:{}", at.unwrap_or(0));
-        drafts.push(draft(about(key, named.clone(), Event::Edit(words)), None, refers));
+        drafts.push(draft(about(key, named.clone(), Event::Edit(words)), None, refers)?);
     }
-    if became("DELETED") {
+    if became(record, "DELETED") {
         let mut received = about(deletion(address, own_id), named, Event::Delete);
         // Who did it stands nowhere, nor when.
         (received.author.unverified, received.said_at) = (true, None);
-        drafts.push(draft(received, None, None));
+        drafts.push(draft(received, None, None)?);
     }
     Ok(drafts)
 }

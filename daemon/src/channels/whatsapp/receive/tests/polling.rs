@@ -30,6 +30,7 @@ const BRISK: Tempo = Tempo {
     first: Duration::from_millis(10),
     longest: Duration::from_millis(30),
     refused: Duration::from_millis(30),
+    files: Duration::from_mins(3),
 };
 /// One that asks once, and then only if it is told to.
 const PATIENT: Tempo = Tempo { each: Duration::from_mins(10), ..BRISK };
@@ -147,7 +148,7 @@ async fn what_cannot_be_written_down_comes_again_and_its_time_does_not_move() {
 async fn an_api_that_is_away_is_said_and_nothing_of_it_is_taken_for_read() {
     let (mock, last, files) = (PhoneMock::start().await, now() - 100, Files::new());
     mock.state().kept.push(said("one", last + 1));
-    mock.state().instead = [(500, "{}"), (401, "{}"), (200, "{}"), (404, "{}")].into();
+    mock.state().instead = [(500, "{}"), (401, "{}"), (200, "{}"), (404, "{}"), (200, "<html>")].into();
     let hub = HubMock::at(&[("messages", &last.to_string())]);
     let whatsapp = at(&mock, BRISK, &files);
     let standing = || whatsapp.listener.as_ref().unwrap().standing();
@@ -175,6 +176,74 @@ async fn a_record_that_cannot_be_read_holds_up_no_other_and_is_counted_once() {
     })
     .await;
     assert_eq!(hub.dropped().len(), 2, "{:?}", hub.dropped());
+}
+
+#[tokio::test]
+async fn a_page_of_nothing_but_too_long_messages_holds_up_no_other() {
+    let (mock, last, files) = (PhoneMock::start().await, now() - 100, Files::new());
+    let long = json!({"conversation": "x".repeat(1100 * 1024)});
+    mock.state().kept.push(said("one", last + 1));
+    mock.state().kept.extend((0..10).map(|n| record(&format!("long{n}"), last + 2, long.clone())));
+    let hub = HubMock::at(&[("messages", &last.to_string())]);
+    let whatsapp = at(&mock, PATIENT, &files);
+    let received = listening(&whatsapp, &hub, hub.received(1)).await;
+    assert_eq!((words(&received), hub.dropped().len()), (vec!["one".to_owned()], 10));
+}
+
+#[tokio::test]
+async fn a_hundred_of_the_longest_texts_keep_no_older_message_away() {
+    let (mock, last, files) = (PhoneMock::start().await, now() - 100, Files::new());
+    let long = json!({"conversation": "€".repeat(65_536)});
+    mock.state().kept.push(said("older", last + 1));
+    mock.state().kept.extend((0..100).map(|n| record(&format!("long{n}"), last + 2, long.clone())));
+    let hub = HubMock::at(&[("messages", &last.to_string())]);
+    let whatsapp = at(&mock, PATIENT, &files);
+    let received = listening(&whatsapp, &hub, async {
+        until(|| hub.dropped().len() > 10).await;
+        hub.received(80).await
+    })
+    .await;
+    assert_eq!(words(&received)[0], "older");
+    assert!(received[1].event.words().unwrap().truncated);
+}
+
+#[tokio::test]
+async fn a_time_that_somebody_chose_neither_moves_the_place_nor_ends_the_reading() {
+    let (mock, last, files) = (PhoneMock::start().await, now() - 100, Files::new());
+    let edited = |id: &str, at: i64| {
+        let mut record = said(id, at);
+        record["status"] = json!("EDITED");
+        record
+    };
+    // As they stand in the API's order: a time in milliseconds before all.
+    mock.state().kept = vec![
+        said("one", last + 1),
+        edited("edited", now()),
+        said("ahead", now() + 5000),
+        edited("2037", 2_114_380_800),
+        edited("1976", 200_000_000_000),
+        said("1977", 220_000_000_000),
+    ];
+    let hub = HubMock::at(&[("messages", &last.to_string())]);
+    let whatsapp = at(&mock, PATIENT, &files);
+    let received = listening(&whatsapp, &hub, hub.received(1)).await;
+    assert_eq!(words(&received), ["one", "edited", "edited", "ahead", "2037", "2037"]);
+    assert_eq!(place(&hub), Some(last + 1));
+}
+
+#[tokio::test]
+async fn files_for_which_no_time_is_left_are_named_and_not_asked_for() {
+    let (mock, last, files) = (PhoneMock::start().await, now() - 100, Files::new());
+    mock.state().file = b"hello".to_vec();
+    mock.state().kept.push(record("3EB0A1", last + 1, json!({"documentMessage": {"fileName": "plan.pdf"}})));
+    let hub = HubMock::at(&[("messages", &last.to_string())]);
+    let whatsapp = at(&mock, Tempo { files: Duration::ZERO, ..PATIENT }, &files);
+    let received = listening(&whatsapp, &hub, hub.received(1)).await;
+    assert_eq!(
+        received[0].event.words().unwrap().missing,
+        ["plan.pdf: other files took all the time there was"]
+    );
+    assert!(mock.asked("/chat/getBase64FromMediaMessage/home").is_empty());
 }
 
 #[tokio::test]

@@ -175,6 +175,21 @@ fn a_changed_message_tells_itself_and_the_change_and_one_taken_back_that_too() {
 }
 
 #[test]
+fn nobody_vouches_for_who_wrote_an_edited_message_and_it_means_nobody() {
+    let key = json!({"remoteJid": GROUP, "participant": LID});
+    let context = json!({"mentionedJid": [format!("{OWN}@s.whatsapp.net")]});
+    let text = json!({"extendedTextMessage": {"text": "@x you are", "contextInfo": context}});
+    assert!(all(key.clone(), text.clone(), json!({"status": "READ"}))[0].mentions_me);
+    let reaction = json!({"reactionMessage": {"key": {"id": "3EB0FF"}, "text": "👍"}});
+    for edited in [json!({"status": "EDITED"}), json!({"MessageUpdate": [{"status": "EDITED"}]})] {
+        let told = all(key.clone(), text.clone(), edited.clone());
+        assert_eq!(told.len(), 2);
+        assert!(told.iter().all(|one| one.author.unverified && !one.mentions_me), "{told:?}");
+        assert!(all(key.clone(), reaction.clone(), edited)[0].author.unverified);
+    }
+}
+
+#[test]
 fn what_is_nobodys_words_is_dropped_by_its_kind() {
     let of = |remote: &str, message: Value| {
         read(&json!([{"key": {"id": "3EB0AA", "remoteJid": remote}, "message": message}])).1
