@@ -29,7 +29,7 @@ const LONGEST: [&str; 8] =
 #[derive(clap::Args)]
 pub(crate) struct Wanted {
     /// Programs that run at once.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u8).range(1..=16))]
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=16))]
     programs: u8,
 }
 
