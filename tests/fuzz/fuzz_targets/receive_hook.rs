@@ -47,7 +47,9 @@ fuzz_target!(|data: &[u8]| {
     account.text_at = Pointer::parse("/a/0").ok();
     let Ok(received) = account.take(&headers, body, (now, 0)) else { return };
     assert!(received.author.kind == AuthorKind::Program && received.author.id == "ci");
-    assert!(matches!(received.event, Event::Webhook(_)) && !received.mentions_me && !received.conversation.direct);
+    assert!(
+        matches!(received.event, Event::Webhook(_)) && !received.mentions_me && !received.conversation.direct
+    );
     let received = received.bounded().expect("it has ids that fit");
     assert_eq!(received.clone().bounded(), Ok(received));
 });

@@ -14,7 +14,10 @@ fuzz_target!(|bytes: &[u8]| match read(bytes, "app-1") {
             assert!(!received.key.is_empty() && !received.author.id.is_empty());
             assert!(!received.conversation.address.contains(';'));
             if let Event::Entry(entry) = &received.event {
-                assert!(entry.values.len() <= 50 && entry.values.values().all(|value| value.chars().count() <= 4_000));
+                assert!(
+                    entry.values.len() <= 50
+                        && entry.values.values().all(|value| value.chars().count() <= 4_000)
+                );
             }
             if let Ok(received) = received.bounded() {
                 assert_eq!(received.clone().bounded(), Ok(received));
