@@ -61,6 +61,9 @@ impl Spelling {
     }
 }
 
+/// Ids that are said at most of an address that is the name of several.
+pub(super) const MOST_NAMED: usize = 5;
+
 /// Why nobody can say whose address it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{why}")]
@@ -84,6 +87,11 @@ impl Unidentified {
     /// The platform says that it does not know this address.
     pub fn not_known(why: impl Into<String>) -> Self {
         Self { why: why.into(), again: Again::NotKnown }
+    }
+
+    /// The platform says that the address is the name of several of this kind, by these ids.
+    pub fn several(address: &str, kind: &str, ids: &str) -> Self {
+        Self::not_known(format!("{address} is the name of more than one {kind} ({ids}): write the id"))
     }
 }
 

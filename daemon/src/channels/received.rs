@@ -25,6 +25,8 @@ pub const MAX_FILES: usize = 16;
 pub const MAX_BATCH: usize = 200;
 /// The longest position, in bytes: Matrix's `since` is the longest known, some hundred.
 pub const MAX_POSITION_BYTES: usize = 4096;
+/// The longest name of a file that is missing, in characters: the reason is to be read as well.
+const MAX_SHOWN_NAME_CHARS: usize = 40;
 /// The longest word for a kind of event that is left out, in characters: a platform may call one anything.
 const MAX_KIND_CHARS: usize = 60;
 
@@ -79,6 +81,11 @@ pub fn unreadable(what: &str) -> Dropped {
 /// An event of this kind, for which the hub has no use.
 pub fn not_used(what: &str) -> Dropped {
     Dropped { reason: DropReason::NotUsed, ..unreadable(what) }
+}
+
+/// The line for a file that could not be kept, and why.
+pub fn missing(name: &str, why: &str) -> String {
+    format!("{}: {why}", name.chars().take(MAX_SHOWN_NAME_CHARS).collect::<String>())
 }
 
 /// Why an event goes no further.

@@ -10,12 +10,10 @@ use super::{
     places::kind,
     target::{id, name},
 };
-use crate::channels::identity::{Identity, Unidentified};
+use crate::channels::identity::{Identity, MOST_NAMED, Unidentified};
 
 /// Servers that are looked through at most.
 const MOST_SERVERS: usize = 10;
-/// Ids that a refusal names.
-const MOST_NAMED: usize = 5;
 
 impl Client {
     /// The id behind `#general`
@@ -52,8 +50,7 @@ impl Client {
             several => {
                 let named = several.iter().take(MOST_NAMED).map(|(id, server)| format!("{id} on {server}"));
                 let named = self.http.words(&named.collect::<Vec<_>>().join(", "));
-                let why = format!("{address} is the name of more than one channel ({named}): write the id");
-                Err(Unidentified::not_known(why))
+                Err(Unidentified::several(address, "channel", &named))
             }
         }
     }

@@ -4,12 +4,13 @@
 //!
 //! - [`http`]: an account's way to a platform that speaks HTTP, and what an answer means;
 //! - [`websocket`]: a connection over which a platform speaks of its own accord;
-//! - `body`: a file as it comes;
+//! - `body`: a file as it comes; `base64`: one that stands in an answer of JSON;
 //! - [`history`]: a text whose answer was lost is looked for in the conversation;
 //! - [`removals`]: what a platform's second answer to a removal means;
 //! - `standing`: whether an account receives, and since when not; `pause`: how long one that does not waits;
 //! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling.
 
+pub(super) mod base64;
 pub(super) mod body;
 pub mod history;
 pub mod http;

@@ -8,15 +8,13 @@ use serde_json::Value;
 use super::client::Client;
 use crate::channels::{
     RateHints,
-    identity::{Identity, Unidentified},
+    identity::{Identity, MOST_NAMED, Unidentified},
 };
 
 /// Entries of an answer. A person's has some 2 KB, and an answer fits 256 KB.
 const AT_ONCE: &str = "100";
 /// Questions at most: these methods take twenty in a minute (Tier 2, <https://docs.slack.dev/apis/web-api/rate-limits>).
 const MOST_PAGES: usize = 15;
-/// Ids that a refusal names.
-const MOST_NAMED: usize = 5;
 
 /// Something that is listed.
 struct List {
@@ -92,9 +90,9 @@ fn one_of(mut found: Vec<String>, list: &List, address: &str) -> Result<Identity
     match found.as_slice() {
         [one] if super::target::canonical(one).as_deref() == Ok(one) => Ok(Identity::new(one)),
         [] | [_] => Err(Unidentified::not_known(format!("Slack knows no {kind} that is called {address}"))),
-        several => Err(Unidentified::not_known(format!(
-            "{address} is the name of more than one {kind} ({}): write the id",
-            several[..several.len().min(MOST_NAMED)].join(", ")
-        ))),
+        several => {
+            let ids = several[..several.len().min(MOST_NAMED)].join(", ");
+            Err(Unidentified::several(address, kind, &ids))
+        }
     }
 }

@@ -12,15 +12,14 @@ use crate::{
     channels::{
         hub_handle::HubHandle,
         kit::body::Body,
-        received::{MAX_FILES, Words},
+        received::{self, MAX_FILES, Words},
     },
     message::attachment::Attachment,
 };
 
 /// For all files of a message together; meanwhile Pub/Sub waits for its acknowledgement.
 pub(super) const IN_ALL: Duration = Duration::from_mins(2);
-/// The longest name of a file that is said to be missing, in characters, and the longest name.
-const MAX_SHOWN: usize = 40;
+/// The longest name of a file, in characters.
 const MAX_NAME: usize = 200;
 /// The longest name of what is downloaded.
 const MAX_RESOURCE: usize = 2_000;
@@ -51,11 +50,11 @@ pub(super) fn sent(attachments: &Value) -> (Vec<Sent>, Vec<String>) {
                 kind: attachment["contentType"].as_str().map(str::to_owned),
                 resource: resource.to_owned(),
             }),
-            Some(_) => missing.push(line(&name, "more files came than are kept")),
+            Some(_) => missing.push(received::missing(&name, "more files came than are kept")),
             None if attachment["driveDataRef"].is_object() => {
-                missing.push(line(&name, "it lies in Google Drive, where the app may not read"));
+                missing.push(received::missing(&name, "it lies in Google Drive, where the app may not read"));
             }
-            None => missing.push(line(&name, "Google does not say where it is")),
+            None => missing.push(received::missing(&name, "Google does not say where it is")),
         }
     }
     (files, missing)
@@ -68,7 +67,7 @@ pub(super) async fn fetch_all(client: &Client, hub: &dyn HubHandle, files: Vec<S
         let fetched = timeout_at(until, fetch(client, hub, &sent)).await;
         match fetched.unwrap_or_else(|_| Err("it takes too long".into())) {
             Ok(file) => words.files.push(file),
-            Err(why) => words.missing.push(line(&sent.name, &why)),
+            Err(why) => words.missing.push(received::missing(&sent.name, &why)),
         }
     }
 }
@@ -79,8 +78,4 @@ async fn fetch(client: &Client, hub: &dyn HubHandle, sent: &Sent) -> Result<Atta
     let body = Box::new(Body::of(response, u64::MAX));
     let kept = hub.keep_file(Some(&sent.name), sent.kind.as_deref(), body).await;
     kept.map_err(|why| why.to_string())
-}
-
-fn line(name: &str, why: &str) -> String {
-    format!("{}: {why}", name.chars().take(MAX_SHOWN).collect::<String>())
 }

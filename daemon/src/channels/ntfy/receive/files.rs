@@ -16,6 +16,7 @@ use crate::{
             body::Body,
             http::{Http, Silence},
         },
+        received::missing,
     },
     message::attachment::Attachment,
 };
@@ -25,8 +26,7 @@ const LONGEST: Duration = Duration::from_mins(2);
 
 /// Fetches a file and gives it to the hub; else a line that says why not.
 pub(super) async fn keep(ntfy: &Ntfy, hub: &dyn HubHandle, sent: &Sent) -> Result<Attachment, String> {
-    let named =
-        |why: &str| format!("{}: {}", sent.name.chars().take(40).collect::<String>(), ntfy.http.words(why));
+    let named = |why: &str| missing(&sent.name, &ntfy.http.words(why));
     let request = ntfy.signed(ntfy.http.client.get(ntfy.url.at(&["file", &sent.file])));
     let longest = Http::longest(sent.size.unwrap_or(u64::MAX)).min(LONGEST);
     let response = match ntfy.http.stream(request, longest, &mut RateHints::default()).await {

@@ -2,29 +2,25 @@
 //! (<https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/commands/GetAttachmentCommand.java>), which is decoded as it
 //! comes: a file is not in memory as a whole.
 
-use std::io;
-
-use base64::{
-    Engine as _, alphabet,
-    engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig},
-};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::{
     channels::{
         hub_handle::HubHandle,
-        kit::{body::Body, http::Http},
-        received::MAX_FILES,
+        kit::{
+            base64::{Base64, Head, NoFile},
+            body::Body,
+            http::Http,
+        },
+        received::{MAX_FILES, missing},
         signal::{client::Client, target::parameters},
     },
     message::attachment::Attachment,
 };
 
-/// What of an answer may stand before the file, in bytes. An error is no longer.
-const MAX_HEAD: usize = 2048;
-/// Behind it the file begins (`JsonRpcResponse`, `JsonAttachmentData`), white space aside.
-const BEGINS: &[u8] = b"\"result\":{\"data\":\"";
+/// What stands before the file (`JsonRpcResponse`, `JsonAttachmentData`). An error is no longer.
+const HEAD: Head = Head { ends: b"\"result\":{\"data\":\"", most: 2048, is_spaced: true };
 /// As Signal's applications send the whole of a text that is too long for a message; signal-cli puts it into the message
 /// (`MimeUtils.LONG_TEXT`).
 const LONG_TEXT: &str = "text/x-signal-plain";
@@ -73,10 +69,7 @@ pub(super) async fn keep(
     address: &str,
     sent: &Sent,
 ) -> Result<Attachment, String> {
-    let named = |why: String| {
-        let name = sent.name.as_deref().unwrap_or(&sent.id);
-        format!("{}: {why}", name.chars().take(40).collect::<String>())
-    };
+    let named = |why: String| missing(sent.name.as_deref().unwrap_or(&sent.id), &why);
     let longest = Http::longest(sent.size.unwrap_or(0));
     let kept = timeout(longest, fetch(client, hub, address, sent)).await;
     kept.unwrap_or_else(|_| Err("it takes too long".into())).map_err(named)
@@ -97,86 +90,34 @@ async fn fetch(
         }
     }
     let answer = client.file(params).await?;
-    let mut base64 = Base64::default();
+    let mut base64 = Base64::behind(HEAD, says);
     let body = Body::through(answer, Box::new(move |bytes| base64.decode(bytes)));
     let kept = hub.keep_file(sent.name.as_deref(), sent.kind.as_deref(), Box::new(body)).await;
     kept.map_err(|why| client.http().words(&why.to_string()))
 }
 
-/// Whole groups of four; what is left at the end may have its padding or not.
-const STANDARD: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
-
-/// The file in an answer that comes in pieces.
-#[derive(Debug, Default)]
-struct Base64 {
-    /// What stands before the file, or of the file and is no group of four yet.
-    kept: Vec<u8>,
-    begun: bool,
-    ended: bool,
-}
-
-impl Base64 {
-    /// The bytes of the file in the next piece of the answer; of its end where there is none.
-    fn decode(&mut self, piece: Option<&[u8]>) -> io::Result<Vec<u8>> {
-        let Some(piece) = piece else {
-            return if self.ended { Ok(Vec::new()) } else { Err(io::Error::other(self.refusal())) };
-        };
-        if self.ended {
-            return Ok(Vec::new());
-        }
-        self.kept.extend(piece.iter().filter(|byte| self.begun || !byte.is_ascii_whitespace()));
-        if !self.begun {
-            let begins = self.kept.windows(BEGINS.len()).position(|window| window == BEGINS);
-            let Some(begins) = begins else {
-                return if self.kept.len() > MAX_HEAD {
-                    Err(io::Error::other(self.refusal()))
-                } else {
-                    Ok(Vec::new())
-                };
-            };
-            self.kept.drain(..begins + BEGINS.len());
-            self.begun = true;
-        }
-        let end = self.kept.iter().position(|byte| *byte == b'"');
-        self.ended = end.is_some();
-        let whole = end.unwrap_or(self.kept.len() / 4 * 4);
-        let decoded =
-            STANDARD.decode(&self.kept[..whole]).map_err(|_| io::Error::other("it is no base64"))?;
-        self.kept.drain(..whole);
-        Ok(decoded)
-    }
-
-    /// Why there is no file in it.
-    fn refusal(&self) -> String {
-        if self.begun {
-            return "signal-cli's answer broke off".into();
-        }
-        let answer: Value = serde_json::from_slice(&self.kept).unwrap_or_default();
-        match answer["error"]["code"].as_i64() {
-            // Its words had their blanks taken out, and may have a path in them.
-            Some(code) => format!("signal-cli does not hand it over (error {code})"),
-            None => "signal-cli's answer is none".into(),
-        }
+/// Why there is no file in an answer.
+fn says(none: NoFile<'_>) -> String {
+    let NoFile::Head(kept) = none else { return "signal-cli's answer broke off".into() };
+    let answer: Value = serde_json::from_slice(kept).unwrap_or_default();
+    match answer["error"]["code"].as_i64() {
+        // Its words had their blanks taken out, and may have a path in them.
+        Some(code) => format!("signal-cli does not hand it over (error {code})"),
+        None => "signal-cli's answer is none".into(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use base64::engine::general_purpose;
+    use std::io;
+
+    use ::base64::{Engine as _, engine::general_purpose};
 
     use super::*;
+    use crate::channels::kit::base64;
 
     fn decoded(pieces: &[&[u8]]) -> io::Result<Vec<u8>> {
-        let mut base64 = Base64::default();
-        let mut whole = Vec::new();
-        for piece in pieces {
-            whole.extend(base64.decode(Some(piece))?);
-        }
-        whole.extend(base64.decode(None)?);
-        Ok(whole)
+        base64::decoded(Base64::behind(HEAD, says), pieces)
     }
 
     #[test]
@@ -203,7 +144,7 @@ mod tests {
             ("{\"result\":{\"data\":\"a?k=\"}}", "no base64"),
             ("<html>", "answer is none"),
             ("", "answer is none"),
-            (&"x".repeat(MAX_HEAD + 1), "answer is none"),
+            (&"x".repeat(HEAD.most + 1), "answer is none"),
         ] {
             let error = decoded(&[answer.as_bytes()]).unwrap_err().to_string();
             assert!(error.contains(why), "{answer}: {error}");

@@ -16,7 +16,7 @@ use crate::{
     channels::{
         hub_handle::HubHandle,
         kit::body::Body,
-        received::{MAX_FILES, Words},
+        received::{self, MAX_FILES, Words},
         teams::{client::Client, consent::is_stored},
     },
     message::attachment::Attachment,
@@ -25,8 +25,7 @@ use crate::{
 /// For all files of a message together: the Connector gives a bot 15 s
 /// (<https://learn.microsoft.com/azure/bot-service/bot-service-troubleshoot-general-problems>, "timeout"), and the row is to be written in them.
 const IN_ALL: Duration = Duration::from_secs(10);
-/// The longest name of a file that is said to be missing, in characters, and the longest name.
-const MAX_SHOWN: usize = 40;
+/// The longest name of a file, in characters.
 const MAX_NAME: usize = 200;
 /// Attachments that are looked at.
 const MOST: usize = 50;
@@ -83,10 +82,11 @@ pub(super) fn sent<'a>(attachments: impl Iterator<Item = &'a Value>) -> (Vec<Sen
                 url: url.to_owned(),
                 is_at_service: is_picture,
             }),
-            Some(_) => missing.push(line(&name, "more files came than are kept")),
-            None => {
-                missing.push(line(&name, "Teams hands a bot files of its conversations with one person only"))
-            }
+            Some(_) => missing.push(received::missing(&name, "more files came than are kept")),
+            None => missing.push(received::missing(
+                &name,
+                "Teams hands a bot files of its conversations with one person only",
+            )),
         }
     }
     (files, missing)
@@ -99,7 +99,7 @@ pub(super) async fn fetch_all(client: &Client, hub: &dyn HubHandle, files: Vec<S
         let fetched = timeout_at(until, fetch(client, hub, &sent)).await;
         match fetched.unwrap_or_else(|_| Err("it takes longer than Teams waits for the hub".into())) {
             Ok(file) => words.files.push(file),
-            Err(why) => words.missing.push(line(&sent.name, &why)),
+            Err(why) => words.missing.push(received::missing(&sent.name, &why)),
         }
     }
 }
@@ -116,8 +116,4 @@ async fn fetch(client: &Client, hub: &dyn HubHandle, sent: &Sent) -> Result<Atta
     let body = Box::new(Body::of(response, u64::MAX));
     let kept = hub.keep_file(Some(&sent.name), sent.kind.as_deref(), body).await;
     kept.map_err(|why| client.words(&why.to_string()))
-}
-
-fn line(name: &str, why: &str) -> String {
-    format!("{}: {why}", name.chars().take(MAX_SHOWN).collect::<String>())
 }

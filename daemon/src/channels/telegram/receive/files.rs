@@ -6,6 +6,7 @@ use crate::{
         Failure,
         hub_handle::HubHandle,
         kit::{body::Body, http::Http},
+        received::missing,
         telegram::client::Client,
     },
     message::attachment::Attachment,
@@ -27,7 +28,7 @@ pub(super) struct Sent {
 
 /// Fetches a file and gives it to the hub; else a line that says why not.
 pub(super) async fn keep(client: &Client, hub: &dyn HubHandle, sent: &Sent) -> Result<Attachment, String> {
-    let named = |why: String| format!("{}: {why}", sent.name.chars().take(40).collect::<String>());
+    let named = |why: String| missing(&sent.name, &why);
     if let Some(size) = sent.size.filter(|size| *size > LARGEST) {
         return Err(named(format!("{} MB; Telegram gives a bot 20 MB at most", size.div_ceil(1024 * 1024))));
     }

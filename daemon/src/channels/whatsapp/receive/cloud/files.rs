@@ -17,6 +17,7 @@ use crate::{
             body::Body,
             http::{Silence, base::Base},
         },
+        received::missing,
         whatsapp::graph::Graph,
     },
     message::attachment::{self, Attachment},
@@ -62,7 +63,7 @@ impl Sent {
     }
 
     fn named(&self, why: &str) -> String {
-        format!("{}: {why}", self.name.as_deref().unwrap_or(&self.what).chars().take(40).collect::<String>())
+        missing(self.name.as_deref().unwrap_or(&self.what), why)
     }
 }
 
