@@ -232,13 +232,18 @@ impl Config {
     }
 
     fn check_broker(&self) -> Result<(), ConfigError> {
-        let broker = &self.broker;
-        broker.fits("url").map_err(|problem| invalid("broker", problem))?;
-        if broker.url.is_none() && overlap(self.hub.listen, broker.listen) {
-            let problem = format!("hub.listen is {} already: give one of them another port", self.hub.listen);
-            return Err(invalid("broker.listen", problem));
-        }
-        Ok(())
+        self.broker.fits("url").map_err(|problem| invalid("broker", problem))?;
+        self.own_broker().map_or(Ok(()), |(key, listen)| is_free(key, listen, [self.own_http()]))
+    }
+
+    /// Where the hub listens, by its key.
+    fn own_http(&self) -> (&'static str, SocketAddr) {
+        ("hub.listen", self.hub.listen)
+    }
+
+    /// Where its own broker does, if it has one.
+    fn own_broker(&self) -> Option<(&'static str, SocketAddr)> {
+        self.broker.url.is_none().then_some(("broker.listen", self.broker.listen))
     }
 
     fn check_web(&self) -> Result<(), ConfigError> {
@@ -264,28 +269,14 @@ impl Config {
             _ => {}
         }
         let Some(listen) = *listen else { return Ok(()) };
-        let broker = self.broker.url.is_none().then_some(("broker.listen", self.broker.listen));
-        let mut others = [("hub.listen", self.hub.listen)].into_iter().chain(broker);
-        match others.find(|(_, other)| overlap(*other, listen)) {
-            Some((key, other)) => {
-                Err(invalid("web.listen", format!("{key} is {other} already: give one of them another port")))
-            }
-            None => Ok(()),
-        }
+        is_free("web.listen", listen, [self.own_http()].into_iter().chain(self.own_broker()))
     }
 
     fn check_platform_listen(&self) -> Result<(), ConfigError> {
         let Some(listen) = self.hub.platform_listen else { return Ok(()) };
-        let broker = self.broker.url.is_none().then_some(("broker.listen", self.broker.listen));
         let web = self.web.listen.map(|listen| ("web.listen", listen));
-        let mut others = [("hub.listen", self.hub.listen)].into_iter().chain(web).chain(broker);
-        match others.find(|(_, other)| overlap(*other, listen)) {
-            Some((key, other)) => {
-                let problem = format!("{key} is {other} already: give one of them another port");
-                Err(invalid("hub.platform_listen", problem))
-            }
-            None => Ok(()),
-        }
+        let others = [self.own_http()].into_iter().chain(web).chain(self.own_broker());
+        is_free("hub.platform_listen", listen, others)
     }
 
     fn check_approval(&self) -> Result<(), ConfigError> {
@@ -334,6 +325,20 @@ impl Broker {
 fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
     let same_ip = one.ip() == other.ip() || one.ip().is_unspecified() || other.ip().is_unspecified();
     one.port() == other.port() && one.port() != 0 && same_ip
+}
+
+/// Refuses an address at which something else listens already.
+fn is_free(
+    key: &str,
+    listen: SocketAddr,
+    others: impl IntoIterator<Item = (&'static str, SocketAddr)>,
+) -> Result<(), ConfigError> {
+    match others.into_iter().find(|(_, other)| overlap(*other, listen)) {
+        Some((taken, other)) => {
+            Err(invalid(key, format!("{taken} is {other} already: give one of them another port")))
+        }
+        None => Ok(()),
+    }
 }
 
 fn invalid(key: impl Into<String>, problem: impl Into<String>) -> ConfigError {

@@ -9,7 +9,7 @@ use axum::{
     Json,
     body::Body,
     extract::{Path, Request, State},
-    http::{HeaderMap, HeaderValue, StatusCode, header::RETRY_AFTER},
+    http::{HeaderMap, StatusCode},
     response::{IntoResponse as _, Response},
 };
 use serde::Serialize;
@@ -19,7 +19,8 @@ use utoipa::ToSchema;
 use super::{
     Endpoint,
     problem::{self, Problem, Refused},
-    server::{self, OverBudget, Unread},
+    rooms::{self, AGAIN, again},
+    server::{self, Unread},
 };
 use crate::{
     channels::{
@@ -32,8 +33,6 @@ use crate::{
 
 /// For all of a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(20);
-/// When whoever was turned away for want of room may come again, in seconds.
-const AGAIN: HeaderValue = HeaderValue::from_static("10");
 
 /// What became of it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -115,7 +114,6 @@ async fn read(
     let place = endpoint.0.rooms.enter(incoming.signs_body()).ok_or_else(|| crowded(endpoint))?;
     let body = match server::read(body, MAX_BODY_BYTES, BODY_TIMEOUT).await {
         Ok(body) => body,
-        // Whoever posts it does so again.
         Err(Unread::OverBudget) => return Err(crowded(endpoint)),
         Err(Unread::TooLong | Unread::Broken) => {
             let error = format!("a body has at most {MAX_BODY_BYTES} bytes");
@@ -167,14 +165,7 @@ fn not_taken(why: NotTaken) -> Response {
     }
 }
 
-fn again(mut response: Response, after: HeaderValue) -> Response {
-    response.headers_mut().insert(RETRY_AFTER, after);
-    response
-}
-
-/// The answer when as many requests are read, or bytes of them held, as may be.
+/// The answer when there is no room. Whoever posts it does so again.
 fn crowded(endpoint: &Endpoint) -> Response {
-    endpoint.load().note("bytes", "what programs post");
-    let refusal = Refusal::new(Code::RateLimited, OverBudget.to_string(), "post it again");
-    again(problem::with_status(&refusal, StatusCode::SERVICE_UNAVAILABLE), AGAIN)
+    rooms::crowded(endpoint, "what programs post", "post it again")
 }

@@ -9,17 +9,15 @@ use std::{collections::HashMap, time::Duration};
 use axum::{
     body::Body,
     extract::{Path, Query, Request, State},
-    http::{
-        HeaderValue, StatusCode,
-        header::{CONTENT_TYPE, RETRY_AFTER},
-    },
+    http::{StatusCode, header::CONTENT_TYPE},
     response::{IntoResponse as _, Response},
 };
 
 use super::{
     Endpoint,
     problem::{self, Problem, Refused},
-    server::{self, OverBudget, Unread},
+    rooms,
+    server::{self, Unread},
 };
 use crate::{
     channels::receiver::Notifications,
@@ -123,7 +121,6 @@ async fn take(
     let Some(place) = endpoint.0.rooms.enter(expected.signs_body) else { return crowded(endpoint) };
     let body = match server::read(body, expected.max_bytes, BODY_TIMEOUT).await {
         Ok(body) => body,
-        // Platforms tell it again.
         Err(Unread::OverBudget) => return crowded(endpoint),
         Err(Unread::TooLong | Unread::Slow | Unread::Broken) => {
             let refusal = Refusal::new(Code::TooLarge, "the notification is too long or too slow", "");
@@ -145,11 +142,7 @@ async fn take(
     }
 }
 
-/// The answer when as many notifications are read, or bytes of them held, as may be.
+/// The answer when there is no room. Platforms tell it again.
 fn crowded(endpoint: &Endpoint) -> Response {
-    endpoint.load().note("bytes", "notifications of platforms");
-    let refusal = Refusal::new(Code::RateLimited, OverBudget.to_string(), "tell it again");
-    let mut response = problem::with_status(&refusal, StatusCode::SERVICE_UNAVAILABLE);
-    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
-    response
+    rooms::crowded(endpoint, "notifications of platforms", "tell it again")
 }

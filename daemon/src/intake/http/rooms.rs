@@ -5,10 +5,19 @@
 
 use std::sync::Arc;
 
+use axum::{
+    http::{HeaderValue, StatusCode, header::RETRY_AFTER},
+    response::Response,
+};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::{Endpoint, problem, server::OverBudget};
+use crate::message::refusal::{Code, Refusal};
 
 /// Requests in each room.
 const AT_ONCE: usize = 8;
+/// When whoever was turned away for want of room may come again, in seconds.
+pub(super) const AGAIN: HeaderValue = HeaderValue::from_static("10");
 
 /// The rooms.
 pub(super) struct Rooms {
@@ -30,6 +39,19 @@ impl Rooms {
         let room = if signs_body { &self.signed } else { &self.proved };
         Arc::clone(room).try_acquire_owned().ok()
     }
+}
+
+/// The answer when as many requests are read, or bytes of them held, as may be; `of` what kind they are, and `hint` what to do.
+pub(super) fn crowded(endpoint: &Endpoint, of: &str, hint: &'static str) -> Response {
+    endpoint.load().note("bytes", of);
+    let refusal = Refusal::new(Code::RateLimited, OverBudget.to_string(), hint);
+    again(problem::with_status(&refusal, StatusCode::SERVICE_UNAVAILABLE), AGAIN)
+}
+
+/// The answer, with when to come again.
+pub(super) fn again(mut response: Response, after: HeaderValue) -> Response {
+    response.headers_mut().insert(RETRY_AFTER, after);
+    response
 }
 
 #[cfg(test)]
