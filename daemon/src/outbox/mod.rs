@@ -52,7 +52,7 @@ mod words;
 
 use std::{
     borrow::Cow,
-    collections::HashSet,
+    collections::{HashMap, HashSet},
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -342,10 +342,14 @@ const APPROVAL: &str = "SELECT deadline,
 
 /// What a caller is told of a message.
 pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, StoreError> {
-    let parts = PartRow::all(db, message.seq)?.into_iter();
+    let parts = PartRow::all(db, message.seq)?;
     let (seq, state) = (message.seq, message.state);
     let wait = pauses::wait_of(db, &message)?;
-    let mut seen = seen::of(db, message.seq)?;
+    // Nobody has seen what no platform has.
+    let mut seen = match parts.iter().any(|part| part.platform_id.is_some()) {
+        true => seen::of(db, message.seq)?,
+        false => HashMap::new(),
+    };
     let told = |PartRow { index, state: of_part, platform_id, error, recipients, .. }| {
         let (delivered_at, read_at) = seen.remove(&index).unwrap_or_default();
         let (delivered_at, read_at) = (delivered_at.map(clock::rfc3339), read_at.map(clock::rfc3339));
@@ -357,7 +361,7 @@ pub(crate) fn receipt(db: &Connection, message: MessageRow) -> Result<Receipt, S
             ..PartReceipt::new(state, of_part, error)
         }
     };
-    let receipt = receipt_of(message, parts.map(told).collect());
+    let receipt = receipt_of(message, parts.into_iter().map(told).collect());
     let receipt = match &wait {
         Some(wait) => wait.told(receipt),
         None => receipt,
