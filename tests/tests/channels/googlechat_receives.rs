@@ -12,11 +12,13 @@ use std::{
 use anyhow::{Context as _, Result, ensure};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, client::text, database, eventually, secret},
+    hub::{SpawnedHub, client::text, database, eventually, secret},
     mocks::{MockServer, googlechat},
     peers::judge,
 };
 use serde_json::{Value, json};
+
+use super::turns;
 
 const KEY: &str = include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json");
 /// For so long a pull waits, and something that is not acknowledged is not told again.
@@ -135,12 +137,6 @@ fn hearing(google: &MockServer, pubsub: &MockServer, key: &str) -> Result<Spawne
     ))
 }
 
-fn turn(agent: &Client) -> Result<Value> {
-    let turn = agent.get("/v1/turns?wait=30")?.taken()?["turn"].clone();
-    ensure!(turn.is_object(), "no turn came");
-    Ok(turn)
-}
-
 #[test]
 fn googles_own_library_reads_what_the_double_tells() -> Result<()> {
     let lines = |message: &Value| vec![json!({"index": 0, "message": message})];
@@ -161,7 +157,7 @@ fn what_is_pulled_becomes_a_turn_once_and_is_acknowledged_after_its_row() -> Res
     let secrets = tempfile::tempdir()?;
     let mut hub = hearing(&google, &pubsub, &secret(secrets.path(), "key.json", KEY)?)?;
     let agent = hub.agent("engineer")?;
-    let told = turn(&agent)?;
+    let told = turns::take(&agent)?;
     ensure!(
         told["items"][0]["text"] == "is the oven on?" && told["items"][0]["sender"]["name"] == "Ann",
         "{told}"
@@ -194,7 +190,7 @@ fn what_is_pulled_becomes_a_turn_once_and_is_acknowledged_after_its_row() -> Res
     press["action"] =
         json!({"actionMethodName": "gatepost_button", "parameters": [{"key": "data", "value": "again"}]});
     topic.publish(press);
-    let told = turn(&agent)?;
+    let told = turns::take(&agent)?;
     ensure!(told["items"][0]["kind"] == "press" && told["items"][0].to_string().contains("again"), "{told}");
     let channels = hub.operator()?.get("/v1/channels")?.body;
     ensure!(channels.to_string().contains("what Pub/Sub has kept (7 days"), "{channels}");

@@ -15,6 +15,7 @@ mod slack_receives;
 mod teams;
 mod teams_receives;
 mod telegram;
+mod turns;
 mod webhook;
 mod webhook_receives;
 mod whatsapp;

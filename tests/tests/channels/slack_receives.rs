@@ -9,10 +9,12 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    hub::{Client, SpawnedHub, client::text, eventually},
+    hub::{SpawnedHub, client::text, eventually},
     peers::{self, Mock},
 };
 use serde_json::{Value, json};
+
+use super::turns;
 
 const KITCHEN: &str = "C0KITCHEN";
 const ANN: &str = "U00000001";
@@ -38,15 +40,6 @@ fn opened(mock: &Mock, count: u64) -> Result<()> {
         let is_open = state["opened"].as_u64() >= Some(count) && state["connections"].as_u64() >= Some(1);
         Ok(is_open.then_some(()))
     })
-}
-
-/// The next turn of the agent, which ends at once.
-fn turn(agent: &Client) -> Result<Value> {
-    let turn = agent.get("/v1/turns?wait=30")?.taken()?["turn"].clone();
-    ensure!(turn.is_object(), "no turn came");
-    let end = json!({"lease": turn["lease"]});
-    agent.post(&format!("/v1/turns/{}/end", text(&turn, "turn")), &end)?.taken()?;
-    Ok(turn)
 }
 
 fn says(mock: &Mock, message: Value) -> Result<String> {
@@ -111,7 +104,7 @@ fn an_agent_is_told_what_people_do_and_answers_where_it_was_asked() -> Result<()
     ], "subtype": "file_share"}),
     )?;
     mock.happen(json!({"tell": {"type": "app_mention", "channel": KITCHEN, "user": ANN, "text": mention, "ts": ts, "event_ts": ts}}))?;
-    let told = turn(&agent)?;
+    let told = turns::take_and_end(&agent)?;
     let items = told["items"].as_array().context("items")?;
     ensure!(items.len() == 1, "{told}");
     ensure!(text(&items[0], "text") == "@Ann 1 is the oven <on>? See (https://a.test/)", "{told}");
@@ -125,7 +118,7 @@ fn an_agent_is_told_what_people_do_and_answers_where_it_was_asked() -> Result<()
 
     // In a direct conversation each word is meant for the bot, and the answer goes to the person.
     says(&mock, json!({"channel": "D00000001", "channel_type": "im", "text": "And now?"}))?;
-    let told = turn(&agent)?;
+    let told = turns::take_and_end(&agent)?;
     ensure!(
         told["conversation"]["target"] == "slack:U00000001" && told["conversation"]["kind"] == "dm",
         "{told}"
@@ -135,7 +128,7 @@ fn an_agent_is_told_what_people_do_and_answers_where_it_was_asked() -> Result<()
     let sent = agent.send_and_wait(&json!({"to": "slack:C0KITCHEN", "message": "It is off."}))?;
     let root = text(&sent["parts"][0], "platform_id").to_owned();
     says(&mock, json!({"text": "Thanks.", "thread_ts": root, "parent_user_id": ME}))?;
-    let told = turn(&agent)?;
+    let told = turns::take_and_end(&agent)?;
     ensure!(told["conversation"]["thread"] == root.as_str(), "{told}");
     ensure!(told["items"][0]["text"] == "Thanks.", "{told}");
 
@@ -146,7 +139,7 @@ fn an_agent_is_told_what_people_do_and_answers_where_it_was_asked() -> Result<()
         "actions": [{"type": "button", "action_id": "button_0_0", "value": "again", "action_ts": root}],
     });
     mock.happen(json!({"tell": press, "type": "interactive"}))?;
-    let told = turn(&agent)?;
+    let told = turns::take_and_end(&agent)?;
     ensure!(told["items"][0]["kind"] == "press" && told["items"][0].to_string().contains("again"), "{told}");
 
     // Each was acknowledged, and nothing that is none.

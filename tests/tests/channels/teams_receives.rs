@@ -12,7 +12,10 @@ use ring::signature::RsaKeyPair;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::teams::{connector, microsoft, token};
+use super::{
+    teams::{connector, microsoft, token},
+    turns,
+};
 
 const SERVICE: &str = "https://smba.test/teams/";
 const ANN: &str = "0de69e5e-2da8-4cf2-821f-5e6585b2c65b";
@@ -63,16 +66,13 @@ fn activity(id: &str, more: &Value) -> Value {
 
 /// The next turn of the agent, which is answered so or just ends.
 fn turn(agent: &Client, answer: Option<&str>) -> Result<Value> {
-    let turn = agent.get("/v1/turns?wait=30")?.taken()?["turn"].clone();
-    ensure!(turn.is_object(), "no turn came");
-    let mut end = json!({"lease": turn["lease"]});
+    let turn = turns::take(agent)?;
     match answer {
         Some(answer) => {
-            (end["turn"], end["context"], end["text"]) =
-                (turn["turn"].clone(), turn["context"].clone(), answer.into());
-            agent.post("/v1/reply", &end)?.taken()?;
+            let reply = json!({"turn": turn["turn"], "lease": turn["lease"], "context": turn["context"], "text": answer});
+            agent.post("/v1/reply", &reply)?.taken()?;
         }
-        None => drop(agent.post(&format!("/v1/turns/{}/end", text(&turn, "turn")), &end)?.taken()?),
+        None => turns::end(agent, &turn)?,
     }
     Ok(turn)
 }

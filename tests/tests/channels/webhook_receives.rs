@@ -11,6 +11,8 @@ use gatepost_tests::{
 };
 use serde_json::{Value, json};
 
+use super::turns;
+
 const STANDARD: &str = "whsec_bmV3bmV3bmV3bmV3bmV3bmV3bmV3bmV3";
 const OTHER: &str = "whsec_b2xkb2xkb2xkb2xkb2xkb2xkb2xkb2xk";
 const TOKEN: &str = "correct-horse-battery";
@@ -53,15 +55,6 @@ fn post(hub: &Client, path: &str, headers: &[(String, String)], body: &str) -> R
     Ok((answer.status, answer.body))
 }
 
-/// The next turn of the agent, which ends at once.
-fn turn(agent: &Client) -> Result<Value> {
-    let turn = agent.get("/v1/turns?wait=30")?.taken()?["turn"].clone();
-    ensure!(turn.is_object(), "no turn came");
-    let end = json!({"lease": turn["lease"]});
-    agent.post(&format!("/v1/turns/{}/end", text(&turn, "turn")), &end)?.taken()?;
-    Ok(turn)
-}
-
 #[test]
 fn what_the_standards_own_library_signs_wakes_the_agent_once_also_after_a_kill() -> Result<()> {
     let folder = tempfile::tempdir()?;
@@ -92,7 +85,7 @@ fn what_the_standards_own_library_signs_wakes_the_agent_once_also_after_a_kill()
     hub.run()?;
     again(&hub.anybody(None))?;
     let agent = hub.agent("engineer")?;
-    let turn = turn(&agent)?;
+    let turn = turns::take_and_end(&agent)?;
     ensure!(turn["cause"] == "message" && turn["scope"] == "known", "{turn}");
     ensure!(turn["conversation"]["target"] == "webhook:ci", "{turn}");
     let items = turn["items"].as_array().context("items")?;
@@ -152,7 +145,7 @@ fn an_address_for_a_tunnel_has_what_is_posted_and_nothing_else_of_the_hub() -> R
     let (status, said) =
         curl(&["-H", &bearer, "-d", "message=The+door+failed+to+close.", &at("/v1/hooks/door")])?;
     ensure!(status == 202 && said.contains("\"duplicate\":true"), "{status}: {said}");
-    let turn = turn(&hub.agent("engineer")?)?;
+    let turn = turns::take_and_end(&hub.agent("engineer")?)?;
     ensure!(turn["items"][0]["text"] == "The door failed to close.", "{turn}");
     let (status, _) =
         curl(&["-H", "Authorization: Bearer wrong-horse-battery", "-d", "message=x", &at("/v1/hooks/door")])?;

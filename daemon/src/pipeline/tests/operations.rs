@@ -203,6 +203,17 @@ async fn what_a_platform_would_never_take_fails_before_anything_leaves() {
     fixture.close().await;
 }
 
+/// What becomes of a notification to an account, which only tells of parts.
+async fn told(
+    fixture: &Fixture,
+    channel: &str,
+    account: &str,
+    proof: &str,
+    body: &[u8],
+) -> Result<usize, Refusal> {
+    fixture.pipeline.read_callback(channel, account, proof, body, &HubMock::default()).await
+}
+
 #[tokio::test]
 async fn what_a_platform_tells_later_settles_what_nobody_knew_and_nothing_else() {
     for (arrives, state) in [(true, State::Sent), (false, State::Failed)] {
@@ -216,39 +227,12 @@ async fn what_a_platform_tells_later_settles_what_nobody_knew_and_nothing_else()
         let word = if arrives { "arrived" } else { "failed" };
         // Neither another account, nor a signature that is none, nor a key of nothing.
         let body = format!("{word} {key}");
-        assert!(
-            fixture
-                .pipeline
-                .read_callback("one", "nobody", "signed", body.as_bytes(), &HubMock::default())
-                .await
-                .is_err()
-        );
-        assert!(
-            fixture
-                .pipeline
-                .read_callback("one", "home", "forged", body.as_bytes(), &HubMock::default())
-                .await
-                .is_err()
-        );
-        assert_eq!(
-            fixture
-                .pipeline
-                .read_callback("two", "home", "signed", body.as_bytes(), &HubMock::default())
-                .await,
-            Ok(0)
-        );
-        assert_eq!(
-            fixture.pipeline.read_callback("one", "home", "signed", b"arrived 0", &HubMock::default()).await,
-            Ok(0)
-        );
+        assert!(told(&fixture, "one", "nobody", "signed", body.as_bytes()).await.is_err());
+        assert!(told(&fixture, "one", "home", "forged", body.as_bytes()).await.is_err());
+        assert_eq!(told(&fixture, "two", "home", "signed", body.as_bytes()).await, Ok(0));
+        assert_eq!(told(&fixture, "one", "home", "signed", b"arrived 0").await, Ok(0));
         assert_eq!(fixture.end(seq).await.state, State::Unknown);
-        assert_eq!(
-            fixture
-                .pipeline
-                .read_callback("one", "home", "signed", body.as_bytes(), &HubMock::default())
-                .await,
-            Ok(1)
-        );
+        assert_eq!(told(&fixture, "one", "home", "signed", body.as_bytes()).await, Ok(1));
         assert_eq!(fixture.end(seq).await.state, state);
         let part = outbox.parts(seq).await.unwrap().remove(0);
         assert_eq!(part.platform_id.as_deref(), arrives.then_some("told"));
@@ -256,13 +240,7 @@ async fn what_a_platform_tells_later_settles_what_nobody_knew_and_nothing_else()
         let notices = outbox.notices("courier", 0, 10).await.unwrap();
         assert_eq!(notices.len(), 2, "{notices:?}");
         // It is told twice, and it is done.
-        assert_eq!(
-            fixture
-                .pipeline
-                .read_callback("one", "home", "signed", body.as_bytes(), &HubMock::default())
-                .await,
-            Ok(0)
-        );
+        assert_eq!(told(&fixture, "one", "home", "signed", body.as_bytes()).await, Ok(0));
         fixture.close().await;
     }
 }
@@ -278,10 +256,7 @@ async fn what_a_platform_did_not_deliver_after_all_has_failed_or_goes_as_what_wa
         let key = outbox.parts(seq).await.unwrap()[0].key.clone();
         let tell = async |channel: &str, word: &str| {
             let body = format!("{word} {key}");
-            fixture
-                .pipeline
-                .read_callback(channel, "home", "signed", body.as_bytes(), &HubMock::default())
-                .await
+            told(&fixture, channel, "home", "signed", body.as_bytes()).await
         };
         // That it has arrived is no news, and no other account's business.
         assert_eq!((tell("one", "arrived").await, tell("two", word).await), (Ok(0), Ok(0)));
