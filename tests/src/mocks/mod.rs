@@ -12,8 +12,10 @@ pub mod imsg;
 mod mock_server;
 pub mod signal;
 pub mod whatsapp;
+mod wire;
 
 pub use mock_server::{Answer, MockServer, Request};
+pub use wire::Wire;
 
 use serde_json::Value;
 

@@ -48,8 +48,36 @@ pub struct SignalMock {
     pub on_start: AtomicBool,
     /// What people write.
     pub stream: EventStream,
+    /// What was sent: when, as an id, and the call's parameters.
+    sent: Mutex<Vec<(u64, Value)>>,
     clock: AtomicU64,
 }
+
+impl SignalMock {
+    /// What somebody has, in order: the id of each message, and its words after all edits
+    /// (an edit names the time of what it changes, `SendCommand`).
+    pub fn has(&self, person: &str) -> Vec<(u64, String)> {
+        let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
+        let its = sent.iter().filter(|(_, params)| params["recipient"][0] == person);
+        let mut all: Vec<(u64, String)> = Vec::new();
+        for (time, params) in its {
+            let words = text_of(params);
+            match params["editTimestamp"].as_u64() {
+                Some(edited) => all
+                    .iter_mut()
+                    .filter(|(of, _)| *of == edited)
+                    .for_each(|(_, text)| text.clone_from(&words)),
+                None => all.push((*time, words)),
+            }
+        }
+        all
+    }
+}
+
+fn text_of(params: &Value) -> String {
+    params["message"].as_str().unwrap_or_default().to_owned()
+}
+
 /// Somebody of whom it knows more than a number: that, the account's UUID, and the user name.
 pub const KNOWN: (&str, &str, &str) = ("+4915112345670", "aaaaaaaa-0000-4000-8000-00000000000b", "bob.01");
 
@@ -210,6 +238,9 @@ fn result(call: &Value, mock: &SignalMock) -> Result<Value, Refused> {
         return Err(user("a timestamp is a number".into()));
     }
     let time = mock.clock.fetch_add(1, Ordering::Relaxed);
+    if method == "send" {
+        mock.sent.lock().unwrap_or_else(PoisonError::into_inner).push((time, params.clone()));
+    }
     let one = |number: &str, kind: &str| {
         let kind = if away { "NETWORK_FAILURE" } else { kind };
         json!({ "recipientAddress": { "uuid": null, "number": number }, "type": kind })

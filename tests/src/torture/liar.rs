@@ -26,6 +26,8 @@ use crate::mocks::endpoint::Port;
 pub const TOKEN: &str = "123456:a-token_of_the_test";
 /// The bot's number.
 const BOT: i64 = 123_456;
+/// The id of the first message that was sent to somebody.
+const SENT: i64 = 1_000_001;
 /// How long it keeps somebody waiting at most: a client that was killed is not found out before.
 const LONGEST: Duration = Duration::from_secs(5);
 /// One of so many questions is answered with an error.
@@ -50,7 +52,7 @@ struct State {
     updates: Vec<(i64, Value)>,
     /// The lowest number that is not acknowledged.
     next: i64,
-    /// What was sent, with its chat.
+    /// What was sent, with its chat, as it is now.
     sent: Vec<(i64, String)>,
     /// What it did, and how often.
     did: BTreeMap<&'static str, usize>,
@@ -109,6 +111,13 @@ impl Liar {
         state.sent.iter().filter(|(to, _)| *to == chat).map(|(_, text)| text.clone()).collect()
     }
 
+    /// The same with each one's id.
+    pub fn sent_as(&self, chat: i64) -> Vec<(i64, String)> {
+        let state = self.shared.state();
+        let sent = (SENT..).zip(&state.sent).filter(|(_, (to, _))| *to == chat);
+        sent.map(|(id, (_, text))| (id, text.clone())).collect()
+    }
+
     /// What it did, and how often.
     pub fn did(&self) -> BTreeMap<&'static str, usize> {
         self.shared.state().did.clone()
@@ -150,7 +159,16 @@ impl Shared {
                 let chat = told["chat_id"].as_i64().unwrap_or_default();
                 let mut state = self.state();
                 state.sent.push((chat, told["text"].as_str().unwrap_or_default().to_owned()));
-                json!({"message_id": 1_000_000 + state.sent.len(), "date": 1, "chat": {"id": chat}})
+                let id = SENT - 1 + i64::try_from(state.sent.len()).unwrap_or(0);
+                json!({"message_id": id, "date": 1, "chat": {"id": chat}})
+            }
+            "editMessageText" => {
+                let mut state = self.state();
+                let at = told["message_id"].as_i64().and_then(|id| usize::try_from(id - SENT).ok());
+                if let Some((_, text)) = at.and_then(|at| state.sent.get_mut(at)) {
+                    told["text"].as_str().unwrap_or_default().clone_into(text);
+                }
+                json!({"message_id": told["message_id"], "date": 1, "chat": {"id": told["chat_id"]}})
             }
             _ => json!(true),
         }

@@ -1,0 +1,165 @@
+//! Platforms with one person at each, Ann, as the tests play them: all of them in one shape.
+
+pub(crate) mod ntfy;
+pub(crate) mod signal;
+pub(crate) mod telegram;
+
+use std::{
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicUsize, Ordering},
+    },
+    thread,
+    time::Instant,
+};
+
+use anyhow::{Result, ensure};
+use serde_json::Value;
+
+/// So many hubs run at once: most of what they do is to wait.
+const AT_ONCE: usize = 4;
+
+/// Something that happens there. Told again with the same number it is the same event.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Told<'a> {
+    /// Ann writes her line of this number.
+    Line(usize, &'a str),
+    /// Ann changes that line, once.
+    Edit(usize, &'a str),
+    /// Something of a kind that is not in any documentation.
+    Strange(usize),
+}
+
+/// A message of the hub's, as Ann has it now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Arrived {
+    /// The platform's id of it.
+    pub(crate) id: String,
+    /// Its words, after all edits.
+    pub(crate) text: String,
+}
+
+/// A platform, and Ann there.
+pub(crate) trait House: Send + Sync {
+    /// What it is called here: the channel, and by which of its programs.
+    fn name(&self) -> &'static str;
+
+    /// The channel.
+    fn channel(&self) -> &'static str {
+        self.name()
+    }
+
+    /// The account, as a configuration. Its name is `home`.
+    fn account(&self) -> String;
+
+    /// The ports at which the platform is, as the account names them.
+    fn ports(&self) -> Vec<u16> {
+        let account = self.account();
+        let after = account.split("127.0.0.1:").skip(1);
+        let digits = after.map(|rest| rest.chars().take_while(char::is_ascii_digit).collect::<String>());
+        let mut ports: Vec<u16> = digits.filter_map(|port| port.parse().ok()).collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    }
+
+    /// The platform is reached by this port from now on, if it tells its address itself.
+    fn is_reached_by(&self, _port: u16) -> Result<()> {
+        Ok(())
+    }
+
+    /// The hub is at this port, if the platform tells it of its own accord.
+    fn hub_is_at(&self, _port: u16) {}
+
+    /// Whether it does.
+    fn notifies(&self) -> bool {
+        false
+    }
+
+    /// Whether the account hears by now, as `/v1/channels` has it: it may say so before it does.
+    fn listens(&self, _account: &Value) -> bool {
+        true
+    }
+
+    /// What else its route needs.
+    fn route(&self) -> &'static str {
+        ""
+    }
+
+    /// By what the hub knows Ann.
+    fn id(&self) -> String;
+
+    /// The address at which the hub answers her line of this number.
+    fn address(&self, line: usize) -> String;
+
+    /// It happens; when this returns the platform has it, and one that notifies the hub was answered. Whether the platform tells
+    /// such a thing at all.
+    ///
+    /// # Errors
+    /// It did not happen: the hub that was notified did not take it. A platform tells it again later.
+    fn tell(&self, told: Told<'_>) -> Result<bool>;
+
+    /// Everything of the hub's that Ann has, in the order in which it came. What the platform knows again by its key is there once.
+    ///
+    /// # Errors
+    /// The platform does not say.
+    fn arrived(&self) -> Result<Vec<Arrived>>;
+
+    /// Whether it keeps what it cannot tell, and tells it later.
+    fn remembers(&self) -> bool {
+        true
+    }
+
+    /// Whether it tells of edits.
+    fn tells_edits(&self) -> bool {
+        true
+    }
+
+    /// How often one conversation may be written to, as its platform wants it: one message in so many milliseconds.
+    fn pause_ms(&self) -> u64 {
+        0
+    }
+
+    /// How many lines Ann writes in one conversation at most: some are only heard so far.
+    fn most_lines(&self) -> usize {
+        usize::MAX
+    }
+}
+
+/// Opens a platform.
+type Open = fn() -> Result<Box<dyn House>>;
+
+/// All of them, by name.
+const HOUSES: &[(&str, Open)] = &[
+    ("telegram", || Ok(Box::new(telegram::Telegram::open()?))),
+    ("signal", || Ok(Box::new(signal::Signal::open()?))),
+    ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
+];
+
+/// Does the same with a fresh house of each kind, or of those that `RECEIVING_HOUSES` names, two at a time; what went wrong in which.
+pub(crate) fn each(does: impl Fn(&dyn House) -> Result<()> + Sync) -> Result<()> {
+    let wanted = std::env::var("RECEIVING_HOUSES").unwrap_or_default();
+    let wanted = |name: &str| wanted.is_empty() || wanted.split(',').any(|one| one == name);
+    let next = AtomicUsize::new(0);
+    let wrong = Mutex::new(Vec::new());
+    thread::scope(|scope| {
+        for _ in 0..AT_ONCE {
+            scope.spawn(|| {
+                while let Some((name, open)) = HOUSES.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if !wanted(name) {
+                        continue;
+                    }
+                    let start = Instant::now();
+                    let done = open().and_then(|house| does(&*house));
+                    println!("{name}: {:.1} s", start.elapsed().as_secs_f64());
+                    if let Err(why) = done {
+                        wrong.lock().unwrap_or_else(PoisonError::into_inner).push(format!("{name}: {why:#}"));
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ensure!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+    Ok(())
+}

@@ -1,0 +1,18 @@
+//! Every channel hears, by one contract, and speaks with one person for long: each platform by its double, reached over a wire that
+//! can be cut, frozen and answered for.
+//!
+//! - [`houses`]: the platforms;
+//! - [`stage`]: a hub, its platform, and the wires between them;
+//! - [`agent`]: an agent that answers each line, and changes some of its answers;
+//! - [`contract`]: what holds for every channel;
+//! - [`steps`]: `kill -9` behind every piece of what passes;
+//! - [`both_ways`]: conversations of many lines each way, with faults and kills.
+//!
+//! `RECEIVING_LINES`, `RECEIVING_STEPS` and `RECEIVING_HOUSES` make it longer, or a part of it.
+
+mod agent;
+mod both_ways;
+mod contract;
+mod houses;
+mod stage;
+mod steps;
