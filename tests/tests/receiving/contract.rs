@@ -2,7 +2,8 @@
 
 use std::{thread, time::Duration};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
+use gatepost_tests::mocks::Wire;
 
 use super::{
     houses::{self, Told},
@@ -95,5 +96,150 @@ fn what_was_said_while_nobody_listened_comes_once() -> Result<()> {
         stage.hub.run()?;
         missed.iter().try_for_each(|number| tell(&stage, *number))?;
         are_there(&stage, &[&[1][..], &told].concat())
+    })
+}
+
+#[test]
+fn a_position_that_means_nothing_to_the_platform_loses_nothing_new_and_doubles_nothing() -> Result<()> {
+    houses::each(|house| {
+        let mut stage = Stage::build(house)?;
+        tell(&stage, 1)?;
+        are_there(&stage, &[1])?;
+        stage.hub.terminate()?;
+        let db = rusqlite::Connection::open(stage.hub.data_dir().join("gatepost.db"))?;
+        db.execute("UPDATE positions SET value = 'no position at all'", [])?;
+        drop(db);
+        stage.hub.run()?;
+        stage.has_begun()?;
+        // Some begin with now, which is when they have found out.
+        thread::sleep(QUIET);
+        tell(&stage, 2)?;
+        are_there(&stage, &[1, 2])
+    })
+}
+
+#[test]
+fn an_account_whose_token_is_refused_in_the_midst_says_so_and_goes_on_when_it_is_taken_again() -> Result<()> {
+    houses::each(|house| {
+        let Some((headers, body)) = house.refuses_token() else { return Ok(()) };
+        let mut stage = Stage::build(house)?;
+        tell(&stage, 1)?;
+        are_there(&stage, &[1])?;
+        stage.wires.iter().for_each(|wire| wire.answer(401, headers, body));
+        let said = stage.until("the account says that it is refused", || {
+            let account = stage.hub.operator()?.get("/v1/channels?fresh=true")?.body;
+            Ok(account["channels"].to_string().contains("\"ready\":false").then_some(account))
+        })?;
+        if house.remembers() {
+            tell(&stage, 2)?;
+        }
+        stage.clear();
+        // Its owner has given it back, and starts the hub anew: some stop to ask with a token that is refused.
+        stage.hub.terminate()?;
+        stage.hub.run()?;
+        stage.has_begun().with_context(|| format!("it said {said}"))?;
+        if !house.remembers() {
+            tell(&stage, 2)?;
+        }
+        tell(&stage, 3)?;
+        are_there(&stage, &[1, 2, 3])
+    })
+}
+
+#[test]
+fn limits_errors_and_answers_that_are_none_delay_what_is_told_and_lose_nothing() -> Result<()> {
+    houses::each(|house| {
+        let stage = Stage::build(house)?;
+        tell(&stage, 0)?;
+        are_there(&stage, &[0])?;
+        let wrong = [(429, "Retry-After: 1\r\n", "{}"), (500, "", "{}"), (502, "", "<html>Bad gateway</html>"), (200, "", "[]")];
+        let mut told = vec![0];
+        for (number, (status, headers, body)) in (1..).zip(wrong) {
+            stage.wires.iter().for_each(|wire| wire.answer(status, headers, body));
+            if house.remembers() {
+                tell(&stage, number)?;
+            }
+            thread::sleep(QUIET);
+            stage.clear();
+            if !house.remembers() {
+                tell(&stage, number)?;
+            }
+            told.push(number);
+        }
+        are_there(&stage, &told)
+    })
+}
+
+#[test]
+fn a_connection_over_which_nothing_comes_any_more_is_noticed() -> Result<()> {
+    houses::each(|house| {
+        if house.notifies() {
+            return Ok(());
+        }
+        let stage = Stage::build(house)?;
+        tell(&stage, 1)?;
+        are_there(&stage, &[1])?;
+        stage.wires.iter().for_each(Wire::freeze);
+        tell(&stage, 2)?;
+        are_there(&stage, &[1, 2])
+    })
+}
+
+#[test]
+fn a_message_of_a_megabyte_loses_its_end_or_is_counted_and_the_next_one_comes() -> Result<()> {
+    houses::each(|house| {
+        let stage = Stage::build(house)?;
+        let long = "many words ".repeat(100_000);
+        // One that takes no such notification has told it once; nobody tells it for ever.
+        let taken = house.tell(Told::Line(1, &long));
+        tell(&stage, 2)?;
+        stage.has(&line(2))?;
+        let told = stage.until("it is told or counted", || {
+            let shown = stage.lines()?.into_iter().find(|one| one != &line(2));
+            let counted = stage.dropped("unreadable")? > 0 || taken.is_err();
+            Ok((shown.is_some() || counted).then_some(shown))
+        })?;
+        if let Some(text) = told {
+            ensure!(text.chars().count() <= 32_000 && text.ends_with("bytes are left out]"), "{} characters", text.len());
+        }
+        Ok(())
+    })
+}
+
+#[test]
+fn what_is_of_an_unknown_kind_is_counted_and_the_next_line_comes() -> Result<()> {
+    houses::each(|house| {
+        let stage = Stage::build(house)?;
+        if !stage.tell(Told::Strange(1))? {
+            return Ok(());
+        }
+        tell(&stage, 2)?;
+        are_there(&stage, &[2])?;
+        stage.until("it is counted", || Ok((stage.dropped("not_used")? > 0).then_some(())))
+    })
+}
+
+#[test]
+fn two_hubs_with_one_account_lose_nothing_between_them() -> Result<()> {
+    houses::each(|house| {
+        let first = Stage::build(house)?;
+        let mut second = Stage::build(house)?;
+        let told: Vec<usize> = (1..=4).collect();
+        told.iter().try_for_each(|number| tell(&first, *number))?;
+        let wanted: Vec<String> = told.iter().map(|number| line(*number)).collect();
+        first.until("both together have all of it", || {
+            let there = [first.lines()?, second.lines()?].concat();
+            Ok(wanted.iter().all(|line| there.contains(line)).then_some(()))
+        })?;
+        for stage in [&first, &second] {
+            let (mut lines, all) = (stage.lines()?, stage.lines()?.len());
+            lines.sort();
+            lines.dedup();
+            ensure!(lines.len() == all, "{}: {:?}", house.name(), stage.lines());
+        }
+        second.hub.terminate()?;
+        house.hub_is_at(first.door.port());
+        tell(&first, 5)?;
+        first.has(&line(5))
     })
 }

@@ -89,9 +89,6 @@ pub(crate) trait House: Send + Sync {
     /// By what the hub knows Ann.
     fn id(&self) -> String;
 
-    /// The address at which the hub answers her line of this number.
-    fn address(&self, line: usize) -> String;
-
     /// It happens; when this returns the platform has it, and one that notifies the hub was answered. Whether the platform tells
     /// such a thing at all.
     ///
@@ -110,20 +107,16 @@ pub(crate) trait House: Send + Sync {
         true
     }
 
+    /// How it refuses a token, by headers as lines and a body, with 401; nothing if it speaks no HTTP.
+    fn refuses_token(&self) -> Option<(&'static str, &'static str)> {
+        Some(("", "{}"))
+    }
+
     /// Whether it tells of edits.
     fn tells_edits(&self) -> bool {
         true
     }
 
-    /// How often one conversation may be written to, as its platform wants it: one message in so many milliseconds.
-    fn pause_ms(&self) -> u64 {
-        0
-    }
-
-    /// How many lines Ann writes in one conversation at most: some are only heard so far.
-    fn most_lines(&self) -> usize {
-        usize::MAX
-    }
 }
 
 /// Opens a platform.

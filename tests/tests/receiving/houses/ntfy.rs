@@ -44,10 +44,6 @@ impl House for Ntfy {
         "ntfy:nobody".into()
     }
 
-    fn address(&self, line: usize) -> String {
-        topic(line)
-    }
-
     fn tell(&self, told: Told<'_>) -> Result<bool> {
         match told {
             Told::Line(line, text) => {
@@ -73,9 +69,5 @@ impl House for Ntfy {
 
     fn tells_edits(&self) -> bool {
         false
-    }
-
-    fn most_lines(&self) -> usize {
-        HEARD
     }
 }

@@ -53,10 +53,6 @@ impl House for Signal {
         format!("signal:{ANN}")
     }
 
-    fn address(&self, _: usize) -> String {
-        ANN.to_owned()
-    }
-
     fn tell(&self, told: Told<'_>) -> Result<bool> {
         self.double.stream.happens(&match told {
             Told::Line(line, text) => message(ANN, at(line), &json!({ "message": text })),

@@ -51,10 +51,6 @@ impl House for Telegram {
         format!("tg:{ANN}")
     }
 
-    fn address(&self, _: usize) -> String {
-        ANN.to_string()
-    }
-
     fn tell(&self, told: Told<'_>) -> Result<bool> {
         self.double.happens(match told {
             Told::Line(line, text) => json!({"message": message(10 + line, &json!({"text": text}))}),
@@ -64,6 +60,10 @@ impl House for Telegram {
             Told::Strange(number) => json!({"tomorrow": {"number": number}}),
         });
         Ok(true)
+    }
+
+    fn refuses_token(&self) -> Option<(&'static str, &'static str)> {
+        Some(("", "{\"ok\":false,\"error_code\":401,\"description\":\"Unauthorized\"}"))
     }
 
     fn arrived(&self) -> Result<Vec<Arrived>> {
