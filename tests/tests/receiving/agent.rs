@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::hub::{Client, client::text};
 use serde_json::{Value, json};
 
@@ -85,25 +85,32 @@ impl<'a> Agent<'a> {
     }
 
     fn takes(&self, turn: &Value) -> Result<()> {
-        for item in turn["items"].as_array().context("items")? {
-            if item["kind"] == "message" && !text(item, "text").is_empty() {
-                self.answers(turn, text(item, "text").trim())?;
-            }
-        }
+        let items = turn["items"].as_array().context("items")?;
+        let lines =
+            items.iter().filter(|item| item["kind"] == "message").map(|item| text(item, "text").trim());
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        lines.iter().try_for_each(|line| self.answers(turn, line))?;
         let id = text(turn, "turn");
         self.calls(&format!("/v1/turns/{id}/end"), None, &json!({"lease": turn["lease"]}))?;
-        Ok(())
+        let changed =
+            lines.iter().filter(|line| number(line).is_some_and(|number| number % CHANGED == CHANGED / 2));
+        changed.into_iter().try_for_each(|line| self.changes(turn, line))
     }
 
     fn answers(&self, turn: &Value, line: &str) -> Result<()> {
         let call = json!({"to": "current", "message": answer(line), "context": turn["context"]});
         let receipt = self.calls("/v1/messages", Some(&format!("answer-{line}")), &call)?;
         let id = text(&receipt, "id").to_owned();
-        self.note(|did| drop(did.answers.insert(line.to_owned(), id.clone())));
-        if number(line).is_none_or(|number| number % CHANGED != CHANGED / 2) || self.did().refused.is_some() {
-            return Ok(());
-        }
-        let sent = self.ended(&id)?;
+        ensure!(!id.is_empty(), "{receipt}");
+        self.note(|did| drop(did.answers.insert(line.to_owned(), id)));
+        Ok(())
+    }
+
+    /// Changes an answer, once it has arrived.
+    fn changes(&self, turn: &Value, line: &str) -> Result<()> {
+        let did = self.did();
+        let Some(id) = did.answers.get(line).filter(|_| did.refused.is_none()) else { return Ok(()) };
+        let sent = self.ended(id)?;
         let platform_id = text(&sent["parts"][0], "platform_id");
         if sent["state"] != "sent" || platform_id.is_empty() {
             return Ok(());
@@ -122,7 +129,7 @@ impl<'a> Agent<'a> {
     /// The receipt of what has come to its end.
     fn ended(&self, id: &str) -> Result<Value> {
         loop {
-            anyhow::ensure!(!self.over.load(Ordering::Relaxed), "it is over");
+            ensure!(!self.over.load(Ordering::Relaxed), "it is over");
             match self.client.get(&format!("/v1/messages/{id}?wait=1")) {
                 Ok(answer) if ["sent", "unknown", "failed"].contains(&text(&answer.body, "state")) => {
                     return Ok(answer.body);
@@ -137,7 +144,7 @@ impl<'a> Agent<'a> {
     fn calls(&self, path: &str, key: Option<&str>, body: &Value) -> Result<Value> {
         let headers: Vec<(&str, &str)> = key.map(|key| ("idempotency-key", key)).into_iter().collect();
         loop {
-            anyhow::ensure!(!self.over.load(Ordering::Relaxed), "it is over");
+            ensure!(!self.over.load(Ordering::Relaxed), "it is over");
             match self.client.raw("POST", path, &headers, body.to_string().as_bytes()) {
                 Ok(answer) if answer.status < 500 => return Ok(answer.body),
                 _ => thread::sleep(AGAIN),

@@ -152,7 +152,12 @@ fn limits_errors_and_answers_that_are_none_delay_what_is_told_and_lose_nothing()
         let stage = Stage::build(house)?;
         tell(&stage, 0)?;
         are_there(&stage, &[0])?;
-        let wrong = [(429, "Retry-After: 1\r\n", "{}"), (500, "", "{}"), (502, "", "<html>Bad gateway</html>"), (200, "", "[]")];
+        let wrong = [
+            (429, "Retry-After: 1\r\n", "{}"),
+            (500, "", "{}"),
+            (502, "", "<html>Bad gateway</html>"),
+            (200, "", "[]"),
+        ];
         let mut told = vec![0];
         for (number, (status, headers, body)) in (1..).zip(wrong) {
             stage.wires.iter().for_each(|wire| wire.answer(status, headers, body));
@@ -200,7 +205,11 @@ fn a_message_of_a_megabyte_loses_its_end_or_is_counted_and_the_next_one_comes() 
             Ok((shown.is_some() || counted).then_some(shown))
         })?;
         if let Some(text) = told {
-            ensure!(text.chars().count() <= 32_000 && text.ends_with("bytes are left out]"), "{} characters", text.len());
+            ensure!(
+                text.chars().count() <= 32_000 && text.ends_with("bytes are left out]"),
+                "{} characters",
+                text.len()
+            );
         }
         Ok(())
     })

@@ -67,7 +67,11 @@ fn each_step(house: &dyn House, steps: usize) -> Result<()> {
                 let times = times(house, &line)?;
                 match text(&receipt, "state") {
                     "sent" => {
-                        ensure!(times == 1, "step {step}: sent, and it is there {times} times: {:?}", house.arrived())
+                        ensure!(
+                            times == 1,
+                            "step {step}: sent, and it is there {times} times: {:?}",
+                            house.arrived()
+                        )
                     }
                     _ => {
                         unknown += 1;
