@@ -142,7 +142,7 @@ fn ended(stage: &Stage<'_>, did: &Did, lines: usize) -> Result<Option<()>> {
         db.query_row("SELECT count(*) FROM messages WHERE ended_at IS NULL", [], |row| row.get(0))?;
     let turns: u32 =
         db.query_row("SELECT count(*) FROM turns WHERE ended_at IS NULL", [], |row| row.get(0))?;
-    Ok((did.answers.len() >= lines && open == 0 && turns == 0).then_some(()))
+    Ok((did.finished.len() >= lines && open == 0 && turns == 0).then_some(()))
 }
 
 /// What has not come to its end, for who looks for what went wrong.
@@ -200,12 +200,17 @@ fn balance(stage: &Stage<'_>, client: &Client, did: &Did, lines: usize) -> Resul
     }
     let has: Vec<String> = arrived.iter().map(|Arrived { text, .. }| text.clone()).collect();
     ensure!(has == expected, "Ann has {} of {}: {}", has.len(), expected.len(), difference(&has, &expected));
+    for (line, id) in &did.reactions {
+        let state = state(id)?;
+        ensure!(["sent", "unknown"].contains(&&*state), "the reaction to {line} is {state}");
+    }
     transcript(stage, client, &hers, did)?;
     Ok(format!(
-        "{} arrived, {unknown} unknown, {} changed by her, {} by the agent",
+        "{} arrived, {unknown} unknown, {} changed by her, {} by the agent, {} reactions",
         has.len(),
         received.len(),
-        did.edits.len()
+        did.edits.len(),
+        did.reactions.len()
     ))
 }
 
