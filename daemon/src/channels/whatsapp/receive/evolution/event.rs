@@ -8,7 +8,7 @@ use super::{
     record::{self, Place},
 };
 use crate::channels::{
-    received::{Author, Conversation, Dropped, Event, MAX_BATCH, Received, not_used, unreadable},
+    received::{Author, Conversation, Dropped, Event, MAX_BATCH, Received, Seen, not_used, unreadable},
     whatsapp::target::{Takes, canonical},
 };
 
@@ -21,6 +21,8 @@ pub(super) struct Told {
     /// What it alone tells.
     pub(super) received: Vec<Received>,
     pub(super) dropped: Vec<Dropped>,
+    /// What people have seen of what was sent to them.
+    pub(super) seen: Vec<Seen>,
     /// Something is kept that was not before.
     pub(super) wakes: bool,
 }
@@ -43,6 +45,7 @@ pub(super) fn read(body: &Value, instance: &str, me: &Me) -> Told {
                 Err(dropped) => told.dropped.push(dropped),
             }
         }
+        "messages.update" => told.seen = seen(&body["data"]),
         "group.participants.update" => match participants(body, me) {
             Ok(received) => told.received = received,
             Err(dropped) => told.dropped.push(dropped),
@@ -50,6 +53,22 @@ pub(super) fn read(body: &Value, instance: &str, me: &Me) -> Told {
         _ => told.dropped.push(not_used(event)),
     }
     told
+}
+
+/// That own messages came or were read (`messages.update` in `whatsapp.baileys.service.ts`). The phone's server names the message, and
+/// whom it went to only the hub knows. One without such a status changes something else, which is kept.
+fn seen(data: &Value) -> Vec<Seen> {
+    let one = |update: &Value| {
+        let read = match update["status"].as_str()? {
+            "DELIVERY_ACK" => false,
+            "READ" | "PLAYED" => true,
+            _ => return None,
+        };
+        let id = record::id(&update["keyId"]).filter(|_| update["fromMe"] == true)?;
+        Some(Seen { by: Vec::new(), ids: vec![id.to_owned()], read, at: None })
+    };
+    let several = data.as_array().into_iter().flatten();
+    several.chain(data.is_object().then_some(data)).take(MAX_BATCH).filter_map(one).collect()
 }
 
 /// A message was taken back: its key, by itself (`MESSAGES_DELETE` in `messages.update`) or within the message.

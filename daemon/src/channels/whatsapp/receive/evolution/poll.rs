@@ -122,6 +122,7 @@ impl Listener {
         if batch != Batch::default() {
             hub.receive(batch).await?;
         }
+        told.seen.into_iter().for_each(|seen| hub.seen(seen));
         if told.wakes {
             self.came.notify_one();
         }

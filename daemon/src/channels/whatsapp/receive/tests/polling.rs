@@ -10,7 +10,7 @@ use crate::{
         Receiver as _,
         callback::CallbackRefused,
         kit::http::base::Base,
-        received::{Event, Received},
+        received::{Event, Received, Seen},
         testing::{http::http, hub::HubMock, sample::Files},
         whatsapp::{
             WhatsApp,
@@ -340,4 +340,23 @@ async fn who_is_answered_sees_that_it_is_read_and_written() {
     assert_eq!(*typing, json!({"number": "4915112345679", "presence": "composing", "delay": 12_000}));
     let read = mock.asked("/chat/markMessageAsRead/home");
     assert_eq!(read, [json!({"readMessages": [{"id": "3EB0A1", "fromMe": false, "remoteJid": ANNA}]})]);
+}
+
+#[tokio::test]
+async fn what_people_have_seen_is_told_of_own_messages_alone() {
+    let (mock, hub, files) = (PhoneMock::start().await, HubMock::default(), Files::new());
+    let whatsapp = at(&mock, PATIENT, &files);
+    let update = |id: &str, mine: bool, status: &str| json!({"keyId": id, "remoteJid": "4915112345679@s.whatsapp.net", "fromMe": mine, "status": status});
+    for (id, mine, status) in [
+        ("3EB0A1", true, "DELIVERY_ACK"),
+        ("3EB0A1", true, "SERVER_ACK"),
+        ("3EB0A1", true, "READ"),
+        ("3EB0A2", false, "READ"),
+        ("3EB0/A3", true, "READ"),
+    ] {
+        notify(&whatsapp, &hub, "messages.update", update(id, mine, status)).await.unwrap();
+    }
+    notify(&whatsapp, &hub, "messages.update", json!([update("3EB0A4", true, "PLAYED"), 5])).await.unwrap();
+    let seen = |id: &str, read| Seen { by: vec![], ids: vec![id.into()], read, at: None };
+    assert_eq!(hub.seen_so_far(), [seen("3EB0A1", false), seen("3EB0A1", true), seen("3EB0A4", true)]);
 }
