@@ -6,11 +6,13 @@
 //! - [`agent`]: an agent that answers each line, and changes some of its answers;
 //! - [`contract`]: what holds for every channel;
 //! - [`steps`]: `kill -9` behind every piece of what passes;
-//! - [`both_ways`]: conversations of many lines each way, with faults and kills.
+//! - [`both_ways`]: conversations of many lines each way, with faults and kills;
+//! - [`all_at_once`]: one hub that hears everywhere.
 //!
 //! `RECEIVING_LINES`, `RECEIVING_STEPS` and `RECEIVING_HOUSES` make it longer, or a part of it.
 
 mod agent;
+mod all_at_once;
 mod both_ways;
 mod contract;
 mod houses;

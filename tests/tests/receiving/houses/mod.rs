@@ -138,6 +138,11 @@ const HOUSES: &[(&str, Open)] = &[
     ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
 ];
 
+/// One of each.
+pub(crate) fn all() -> Result<Vec<Box<dyn House>>> {
+    HOUSES.iter().map(|(_, open)| open()).collect()
+}
+
 /// Does the same with a fresh house of each kind, or of those that `RECEIVING_HOUSES` names, two at a time; what went wrong in which.
 pub(crate) fn each(does: impl Fn(&dyn House) -> Result<()> + Sync) -> Result<()> {
     let wanted = std::env::var("RECEIVING_HOUSES").unwrap_or_default();
