@@ -12,7 +12,10 @@ use super::{
     places::kind,
     target::{id, name},
 };
-use crate::channels::identity::{Identity, MOST_NAMED, Unidentified};
+use crate::channels::{
+    identity::{Identity, MOST_NAMED, Unidentified},
+    kit::names::is_called,
+};
 
 /// Servers that are looked through at most.
 const MOST_SERVERS: usize = 10;
@@ -94,6 +97,5 @@ fn is_channel(channel: &Value, address: &str) -> bool {
 fn is_person(member: &Value, name: &str) -> bool {
     let user = &member["user"];
     let names = [&user["username"], &user["global_name"], &member["nick"]];
-    let is = |said: &Value| said.as_str().is_some_and(|said| said.trim().to_lowercase() == name);
-    user["bot"] != true && names.into_iter().any(is)
+    user["bot"] != true && names.into_iter().any(|one| is_called(one, name))
 }

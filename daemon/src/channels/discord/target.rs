@@ -4,7 +4,7 @@
 //! Both are numbers that tell nothing of what they name, and a message to the one must never reach the other: which of the
 //! two an address is stands in the address, under which it is stored, shown and compared with the allowlist.
 
-use crate::channels::Failure;
+use crate::channels::{Failure, kit::names};
 
 /// The one spelling of an address, or what to write instead.
 pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
@@ -26,13 +26,9 @@ const LONGEST_PERSON: usize = 32;
 
 /// A channel's name in its one spelling, `#general`, or a person's, `@ann lee`.
 pub(super) fn name(address: &str) -> Option<String> {
-    let name = address.strip_prefix(['#', '@'])?;
-    let (longest, inside) =
-        if address.starts_with('#') { (LONGEST_CHANNEL, "-_") } else { (LONGEST_PERSON, "-_.' ") };
-    let is_one = (1..=longest).contains(&name.chars().count())
-        && name.trim() == name
-        && name.chars().all(|c| c.is_alphanumeric() || inside.contains(c));
-    (is_one && !is_id(address)).then(|| address.to_lowercase())
+    let (longest, signs) =
+        if address.starts_with('#') { (LONGEST_CHANNEL, "-_") } else { (LONGEST_PERSON, names::SIGNS) };
+    (names::is_name(address, longest, signs) && !is_id(address)).then(|| address.to_lowercase())
 }
 
 /// Whether an address is `@` and digits.

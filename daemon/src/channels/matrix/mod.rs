@@ -6,8 +6,8 @@
 //!
 //! An encrypted room is refused: this adapter holds no keys, and a plain event in such a room would go round the
 //! encryption that its members rely on. A file is uploaded before its event leaves, every time that it is tried: a second
-//! upload is in no room and nobody sees it. Room aliases are refused too: they can be pointed elsewhere between the
-//! approval and the sending, a room id cannot.
+//! upload is in no room and nobody sees it. Aliases and names can be pointed elsewhere between the approval and the sending,
+//! a room id cannot: they are looked up before anything is judged ([`target`]).
 //!
 //! What people write to the account is [`receive`]'s.
 
@@ -16,6 +16,7 @@ mod client;
 #[cfg(test)]
 pub(super) mod contract;
 mod media;
+mod names;
 mod operations;
 pub(super) mod profile;
 pub mod receive;
@@ -156,13 +157,17 @@ impl Adapter for Matrix {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
-    /// A room by its id. An alias or a person only stands for one, and can stand for another tomorrow.
+    /// A room by its id. An alias, a person or a name only stands for one, and can stand for another tomorrow.
     fn identity(&self, address: &str) -> Spelling {
         match (target::tells(address), address.starts_with('!')) {
             (true, _) => Spelling::known(address),
             (false, true) => Spelling::Ask,
             (false, false) => Spelling::LookUp,
         }
+    }
+
+    fn is_name(&self, address: &str) -> bool {
+        names::is_name(address)
     }
 
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
