@@ -187,6 +187,10 @@ impl Adapter for Discord {
         target::is_name(address)
     }
 
+    fn is_mentionable(&self, id: &str) -> bool {
+        target::snowflake(id).as_deref() == Some(id)
+    }
+
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
         match self.is_name(address) {
             true => self.client.named(address).await,

@@ -175,6 +175,12 @@ impl Adapter for GoogleChat {
         self.client.named(address).await
     }
 
+    /// By a number: `users/all` is everybody in the space, and a mailbox is a person's own word
+    /// (<https://developers.google.com/workspace/chat/format-messages#messages-@mention>).
+    fn is_mentionable(&self, id: &str) -> bool {
+        id.strip_prefix("users/").is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()))
+    }
+
     fn scope(&self, _: &str) -> IdScope {
         // Its name in the request is made of the space and its last part (see `request`).
         IdScope::Conversation

@@ -170,6 +170,10 @@ impl Adapter for Matrix {
         names::is_name(address)
     }
 
+    fn is_mentionable(&self, id: &str) -> bool {
+        target::is_person(id)
+    }
+
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
         self.client.room_of(address).await
     }
@@ -201,11 +205,10 @@ impl Sender for Matrix {
                 "a file on Matrix always notifies: leave silent out, or send a link to it",
             ));
         }
-        // An empty m.mentions says that nobody is mentioned, whatever the text looks like (#user-and-room-mentions).
         let mut content = json!({
             "msgtype": if outgoing.silent { QUIET } else { "m.text" },
             "body": body(outgoing.part),
-            "m.mentions": {},
+            "m.mentions": mentions(outgoing.part),
         });
         if let Some(html) = &outgoing.part.html {
             content["format"] = json!("org.matrix.custom.html");
@@ -296,6 +299,15 @@ impl Event {
 impl From<Event> for Request {
     fn from(event: Event) -> Self {
         Self::Event(event)
+    }
+}
+
+/// Whom a text calls. An empty one says that it is nobody, whatever the text looks like
+/// (<https://spec.matrix.org/v1.18/client-server-api/#user-and-room-mentions>).
+fn mentions(part: &Part) -> Value {
+    match part.mentions.as_slice() {
+        [] => json!({}),
+        people => json!({ "user_ids": people }),
     }
 }
 
