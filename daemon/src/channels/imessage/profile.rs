@@ -46,7 +46,7 @@ pub(in crate::channels) const KEYS: &[Key] = &[
     example(
         "webhook_secret",
         "\"file:secrets/bluebubbles-webhook\"",
-        "BlueBubbles, with receive: the password in the address of its webhook, http://hub:SECRET@HUB:8470/v1/platform/imessage/ACCOUNT, so that messages are read at once.",
+        "BlueBubbles, with receive: the password in the address of its webhook, http://hub:SECRET@HUB:8787/v1/platform/imessage/ACCOUNT, so that messages are read at once.",
     ).no_identity(),
 ];
 

@@ -95,12 +95,3 @@ impl Facts {
         }
     }
 }
-
-#[cfg(test)]
-impl Facts {
-    /// Of a Mac with this handle, and people with these numbers.
-    pub(super) fn with(own: &str, people: &[(i64, &str)]) -> Self {
-        let people = people.iter().map(|(number, address)| (*number, (*address).to_owned())).collect();
-        Self { own: vec![own.to_owned()], edits: Some(true), people }
-    }
-}

@@ -46,7 +46,7 @@ done
 fn message(number: i64, guid: &str, members: Value) -> Value {
     let mut message = json!({
         "id": number, "chat_id": 3, "guid": guid, "sender": "+4915112345679", "sender_name": "Anna", "is_from_me": false,
-        "text": guid, "created_at": "2026-03-01T12:00:00.000Z", "attachments": [], "chat_guid": "any;-;+4915112345679",
+        "text": guid, "created_at": jiff::Timestamp::now().to_string(), "attachments": [], "chat_guid": "any;-;+4915112345679",
         "chat_name": "", "destination_caller_id": "+4915112345678",
     });
     message.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
@@ -112,7 +112,11 @@ fn what_a_program_hands_over_is_read_as_a_server_s_rows_are() {
         let (mut received, dropped) = read(answer.as_bytes());
         (received.pop(), dropped)
     };
-    let said = of(json!({"chat_guid": "iMessage;+;chat9", "chat_name": "Family"})).0.unwrap();
+    let said = of(json!({
+        "chat_guid": "iMessage;+;chat9", "chat_name": "Family", "created_at": "2026-03-01T12:00:00.000Z",
+    }))
+    .0
+    .unwrap();
     assert_eq!((said.conversation.address.as_str(), said.conversation.direct), ("iMessage;+;chat9", false));
     assert_eq!((said.said_at, said.author.id.as_str()), (Some(1_772_366_400_000), "+4915112345679"));
     let own = of(json!({"is_from_me": true, "sender": ""})).0.unwrap();
