@@ -26,6 +26,8 @@ use crate::{
 
 /// The number of the last row that was read.
 const ROWS: &str = "rows";
+/// The number of the last row that was there before the account: nothing goes back behind it.
+const FIRST: &str = "first";
 /// When the account began, and up to when changes are known, in milliseconds since 1970.
 const BEGAN: &str = "began";
 const CHANGES: &str = "changes";
@@ -242,14 +244,16 @@ impl Reading<'_> {
         let (now, row) = (clock::now_ms(), stored(ROWS).await?);
         let (began, changes) = (stored(BEGAN).await?, stored(CHANGES).await?);
         if let Some(row) = row {
-            self.begin_at(row, row.saturating_sub(BACK));
+            let first = stored(FIRST).await?.unwrap_or(0).min(row);
+            self.begin_at(row, row.saturating_sub(BACK).max(first));
             self.began = began.unwrap_or(0);
             // A clock that was ahead then is none to go by.
             (self.changes, self.changes_kept) = (changes.unwrap_or(now).min(now), changes.unwrap_or(0));
             return Ok(());
         }
         let row = self.source.newest().await?;
-        let positions = vec![position(ROWS, row), position(BEGAN, now), position(CHANGES, now)];
+        let positions =
+            vec![position(ROWS, row), position(FIRST, row), position(BEGAN, now), position(CHANGES, now)];
         self.hub.receive(Batch { positions, ..Batch::default() }).await.map_err(unwritten)?;
         self.begin_at(row, row);
         (self.began, self.changes, self.changes_kept) = (now, now, now);
@@ -269,7 +273,7 @@ impl Reading<'_> {
             newest,
             "Messages has fewer messages than it had: it is read from its newest on"
         );
-        let positions = vec![position(ROWS, newest)];
+        let positions = vec![position(ROWS, newest), position(FIRST, newest)];
         self.hub.receive(Batch { positions, ..Batch::default() }).await.map_err(unwritten)?;
         self.begin_at(newest, newest);
         Ok(())

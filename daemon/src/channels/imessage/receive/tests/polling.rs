@@ -5,7 +5,7 @@ use std::{future::Future, time::Duration};
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use super::mac::{ANNA, CHAT, Kept, Mac, PASSWORD, numbered, said, with};
+use super::mac::{ANNA, CHAT, Kept, Mac, PASSWORD, Told, numbered, said, with};
 use crate::{
     channels::{
         Receiver as _,
@@ -113,6 +113,14 @@ async fn a_new_account_hears_what_comes_from_now_on_and_a_webhook_makes_it_ask_a
     })
     .await;
     assert_eq!((words(&received), row_of(&hub)), (vec!["after".into()], Some(42)));
+    // Begun again, it looks back a little, and not behind its beginning.
+    let again = at(&mac, BRISK, &files);
+    listening(&again, &hub, async {
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 6).await;
+    })
+    .await;
+    assert!(words(&hub.received(0).await).iter().all(|words| words == "after"));
     assert!(imessage.listener.as_ref().unwrap().standing().starts_with("receives"));
 }
 
@@ -264,15 +272,19 @@ async fn edits_removals_and_what_was_seen_are_told_once_after_a_restart_too() {
         let asked = mac.asked(QUERY);
         until(|| mac.asked(QUERY) > asked + 9).await;
         let edited = now();
-        let mut state = mac.state();
-        state.kept[0] =
-            numbered(2, with(said("A-1", now() - 90_000), json!({"text": "better", "dateEdited": edited})))
-                .into();
-        state.kept[1] =
-            numbered(3, with(said("A-2", now() - 80_000), json!({"text": null, "dateEdited": edited})))
-                .into();
-        state.kept[2] = numbered(4, own("M-1", json!({"dateDelivered": edited, "dateRead": edited}))).into();
-        drop(state);
+        let change = |state: &mut Told| {
+            state.kept[0] = numbered(
+                2,
+                with(said("A-1", now() - 90_000), json!({"text": "better", "dateEdited": edited})),
+            )
+            .into();
+            state.kept[1] =
+                numbered(3, with(said("A-2", now() - 80_000), json!({"text": null, "dateEdited": edited})))
+                    .into();
+            state.kept[2] =
+                numbered(4, own("M-1", json!({"dateDelivered": edited, "dateRead": edited}))).into();
+        };
+        change(&mut mac.state());
         assert_eq!(words(&hub.received(5).await)[3..], ["edit better", "delete"]);
         let asked = mac.asked(QUERY);
         until(|| mac.asked(QUERY) > asked + 9).await;
