@@ -86,7 +86,7 @@ impl<'a> Agent<'a> {
 
     fn takes(&self, turn: &Value) -> Result<()> {
         for item in turn["items"].as_array().context("items")? {
-            if item["kind"] == "message" && !text(item, "text").is_empty() {
+            if ["message", "webhook"].contains(&text(item, "kind")) && !text(item, "text").is_empty() {
                 self.answers(turn, text(item, "text").trim())?;
             }
         }
@@ -139,7 +139,7 @@ impl<'a> Agent<'a> {
         loop {
             anyhow::ensure!(!self.over.load(Ordering::Relaxed), "it is over");
             match self.client.raw("POST", path, &headers, body.to_string().as_bytes()) {
-                Ok(answer) if answer.status < 500 => return Ok(answer.body),
+                Ok(answer) if answer.status < 500 => { eprintln!("DEBUG {path} {body} -> {} {}", answer.status, answer.body); return Ok(answer.body) },
                 _ => thread::sleep(AGAIN),
             }
         }

@@ -194,7 +194,7 @@ fn transcript(stage: &Stage<'_>, client: &Client, hers: &[String], did: &Did) ->
         for line in answer["lines"].as_array().context("lines")? {
             let words = text(line, "text").trim().to_owned();
             match (line["mine"].as_bool(), text(line, "kind")) {
-                (Some(false), "message") => said.push(words),
+                (Some(false), kind) if kind == stage.house.kind() => said.push(words),
                 (Some(true), "send") => answered.push(words),
                 _ => {}
             }

@@ -95,7 +95,7 @@ impl<'a> Stage<'a> {
 
     /// The lines that the hub has, in the order of its rows.
     pub(crate) fn lines(&self) -> Result<Vec<String>> {
-        self.rows("message")
+        self.rows(self.house.kind())
     }
 
     /// The texts of rows of this kind.

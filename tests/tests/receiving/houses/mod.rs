@@ -1,8 +1,14 @@
 //! Platforms with one person at each, Ann, as the tests play them: all of them in one shape.
 
+pub(crate) mod googlechat;
+pub(crate) mod notified;
 pub(crate) mod ntfy;
 pub(crate) mod signal;
+pub(crate) mod teams;
 pub(crate) mod telegram;
+pub(crate) mod webhook;
+pub(crate) mod whatsapp_cloud;
+pub(crate) mod whatsapp_evolution;
 
 use std::{
     sync::{
@@ -86,6 +92,11 @@ pub(crate) trait House: Send + Sync {
         ""
     }
 
+    /// What the hub calls a line of hers: a program's is no message.
+    fn kind(&self) -> &'static str {
+        "message"
+    }
+
     /// By what the hub knows Ann.
     fn id(&self) -> String;
 
@@ -127,6 +138,11 @@ const HOUSES: &[(&str, Open)] = &[
     ("telegram", || Ok(Box::new(telegram::Telegram::open()?))),
     ("signal", || Ok(Box::new(signal::Signal::open()?))),
     ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
+    ("whatsapp_cloud", || Ok(Box::new(whatsapp_cloud::WhatsAppCloud::open()?))),
+    ("whatsapp_evolution", || Ok(Box::new(whatsapp_evolution::WhatsAppEvolution::open()?))),
+    ("googlechat", || Ok(Box::new(googlechat::GoogleChat::open()?))),
+    ("teams", || Ok(Box::new(teams::Teams::open()?))),
+    ("webhook", || Ok(Box::new(webhook::Webhook::open()?))),
 ];
 
 /// Does the same with a fresh house of each kind, or of those that `RECEIVING_HOUSES` names, two at a time; what went wrong in which.

@@ -1,0 +1,82 @@
+//! Google Chat, before doubles of its API and of the Pub/Sub subscription that the hub pulls. What is told again is published again: Pub/Sub
+//! tells at least once.
+
+use anyhow::Result;
+use gatepost_tests::{
+    hub::secret,
+    mocks::{
+        MockServer,
+        googlechat::{self, Seen},
+        pubsub::{self, Topic},
+    },
+};
+use serde_json::json;
+use tempfile::TempDir;
+
+use super::{Arrived, House, Told};
+
+/// When her first line was written, in milliseconds.
+const BEGINS: i64 = 1_700_000_000_000;
+
+pub(crate) struct GoogleChat {
+    google: MockServer,
+    seen: Seen,
+    pubsub: MockServer,
+    topic: Topic,
+    secrets: TempDir,
+}
+
+impl GoogleChat {
+    pub(crate) fn open() -> Result<Self> {
+        let (google, seen) = googlechat::start_with(googlechat::ISSUER)?;
+        let topic = Topic::default();
+        Ok(Self { google, seen, pubsub: topic.serve(false)?, topic, secrets: tempfile::tempdir()? })
+    }
+}
+
+impl House for GoogleChat {
+    fn name(&self) -> &'static str {
+        "googlechat"
+    }
+
+    fn account(&self) -> String {
+        let key = secret(self.secrets.path(), "key.json", googlechat::KEY).unwrap_or_default();
+        let (google, pubsub, subscription) = (self.google.url(), self.pubsub.url(), pubsub::SUBSCRIPTION);
+        format!(
+            "[channels.googlechat.home]\nkey = {key}\nbase_url = \"{google}\"\ntoken_url = \"{google}/token\"\n\
+             receive = true\nsubscription = \"{subscription}\"\npubsub_url = \"{pubsub}\"\n"
+        )
+    }
+
+    fn id(&self) -> String {
+        "googlechat:ann@hub.test".into()
+    }
+
+    fn tell(&self, told: Told<'_>) -> Result<bool> {
+        let (number, kind, words) = match told {
+            Told::Line(line, text) => (line, "MESSAGE", text),
+            // An app is told of what people write to it, and of no change of that
+            // (<https://developers.google.com/workspace/chat/api/reference/rest/v1/EventType>).
+            Told::Edit(..) => return Ok(false),
+            Told::Strange(number) => (number, "TOMORROW", ""),
+        };
+        let at = gatepost::clock::rfc3339(BEGINS + 1_000 * i64::try_from(number)?);
+        let ann = json!({"name": "users/1", "displayName": "Ann", "email": "ann@hub.test", "type": "HUMAN"});
+        let message = json!({
+            "name": format!("{}/messages/A{number}.A{number}", googlechat::SPACE), "sender": ann, "text": words,
+            "argumentText": words, "createTime": at,
+        });
+        let space = json!({"name": googlechat::SPACE, "type": "DM"});
+        self.topic
+            .publish(json!({"type": kind, "eventTime": at, "space": space, "user": ann, "message": message}));
+        Ok(true)
+    }
+
+    fn arrived(&self) -> Result<Vec<Arrived>> {
+        Ok(self.seen.texts().into_iter().map(|(id, text)| Arrived { id, text }).collect())
+    }
+
+    fn tells_edits(&self) -> bool {
+        false
+    }
+}
