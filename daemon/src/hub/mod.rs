@@ -78,6 +78,9 @@ const SENDING: Duration = Duration::from_secs(30);
 const CONNECT: Duration = Duration::from_secs(10);
 /// A platform that has not answered within this will not.
 const ANSWER: Duration = Duration::from_secs(60);
+/// A connection that was not used for so long is not used again. A router forgets what is idle and tells neither side; each request over
+/// such a connection would wait for its end first, and a channel that begins to hear anew has several of them.
+const IDLE: Duration = Duration::from_secs(15);
 
 /// Why the hub cannot start. Each text says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -202,6 +205,7 @@ fn http() -> reqwest::ClientBuilder {
     reqwest::Client::builder()
         .connect_timeout(CONNECT)
         .timeout(ANSWER)
+        .pool_idle_timeout(IDLE)
         .redirect(reqwest::redirect::Policy::none())
         .user_agent(concat!("gatepost/", env!("CARGO_PKG_VERSION")))
 }

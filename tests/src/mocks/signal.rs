@@ -54,28 +54,27 @@ pub struct SignalMock {
 }
 
 impl SignalMock {
-    /// What somebody has, in order: the id of each message, and its words after all edits
-    /// (an edit names the time of what it changes, `SendCommand`).
+    /// What somebody has, in order: the id of each message, and its words after all edits. An edit has a time of its own, by which the
+    /// next may name the message
+    /// (<https://github.com/signalapp/Signal-Android/blob/main/app/src/main/java/org/thoughtcrime/securesms/messages/EditMessageProcessor.kt>).
     pub fn has(&self, person: &str) -> Vec<(u64, String)> {
         let sent = self.sent.lock().unwrap_or_else(PoisonError::into_inner);
         let its = sent.iter().filter(|(_, params)| params["recipient"][0] == person);
-        let mut all: Vec<(u64, String)> = Vec::new();
+        let mut all: Vec<(Vec<u64>, String)> = Vec::new();
         for (time, params) in its {
-            let words = text_of(params);
+            let words = params["message"].as_str().unwrap_or_default().to_owned();
             match params["editTimestamp"].as_u64() {
-                Some(edited) => all
-                    .iter_mut()
-                    .filter(|(of, _)| *of == edited)
-                    .for_each(|(_, text)| text.clone_from(&words)),
-                None => all.push((*time, words)),
+                Some(edited) => {
+                    if let Some((times, text)) = all.iter_mut().find(|(times, _)| times.contains(&edited)) {
+                        times.push(*time);
+                        *text = words;
+                    }
+                }
+                None => all.push((vec![*time], words)),
             }
         }
-        all
+        all.into_iter().filter_map(|(times, text)| Some((*times.first()?, text))).collect()
     }
-}
-
-fn text_of(params: &Value) -> String {
-    params["message"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Somebody of whom it knows more than a number: that, the account's UUID, and the user name.

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 use async_trait::async_trait;
 use gatepost::channels::{
     hub_handle::{HubHandle, Unavailable},
-    received::{AuthorKind, Batch, Event, Received},
+    received::{AuthorKind, Batch, Event, Received, Seen},
 };
 use gatepost_tests::{
     adapter::opened,
@@ -36,6 +36,7 @@ struct Hub(Mutex<State>);
 struct State {
     received: Vec<Received>,
     positions: HashMap<String, String>,
+    seen: Vec<Seen>,
 }
 
 impl Hub {
@@ -56,6 +57,11 @@ impl Hub {
         }
     }
 
+    /// Whether somebody has read this message.
+    fn has_seen(&self, id: &str) -> bool {
+        self.state().seen.iter().any(|seen| seen.read && seen.ids.iter().any(|one| one == id))
+    }
+
     /// Waits until the account has begun to read.
     async fn begun(&self) -> Result<()> {
         self.until(|_| !self.state_is_empty()).await.map(drop)
@@ -74,6 +80,10 @@ impl HubHandle for Hub {
         state.received.extend(fits.map_err(|_| Unavailable)?);
         state.positions.extend(batch.positions.into_iter().map(|position| (position.stream, position.value)));
         Ok(())
+    }
+
+    fn seen(&self, seen: Seen) {
+        self.state().seen.push(seen);
     }
 
     async fn position(&self, stream: &str) -> Result<Option<String>, Unavailable> {
@@ -191,6 +201,12 @@ async fn what_people_do_in_a_room_is_received_once_in_order_over_a_restart_and_b
         "{removed:?}"
     );
     ensure!(deleted.event == Event::Delete && deleted.message_id.as_deref() == Some(&said), "{deleted:?}");
+
+    // Anna reads what was asked.
+    let path = format!("v3/rooms/{room}/receipt/m.read/{asked}");
+    let (status, answer) = server.synapse.call("POST", &path, Some(anna), Some(&json!({})))?;
+    ensure!(status == 200, "{answer}");
+    server.hub.until(|_| server.hub.has_seen(&asked)).await?;
 
     // The hub is away, and more is written than one answer has.
     drop(first);

@@ -3,7 +3,6 @@
 
 use std::{
     collections::BTreeMap,
-    sync::atomic::{AtomicBool, Ordering},
     thread,
     time::{Duration, Instant},
 };
@@ -17,15 +16,17 @@ use gatepost_tests::{
 use super::{
     agent::{self, Agent, Did},
     houses::{self, Arrived, House, Told},
-    stage::Stage,
+    stage::{self, Stage},
 };
 
 /// One of so many of Ann's lines is changed by her.
 const CHANGED: usize = 10;
-/// So many lines she is ahead of the hub: people wait for answers, and a session has room for some turns only.
+/// So many lines she is ahead of the answers.
 const AHEAD: usize = 6;
+/// She writes a line within so many milliseconds.
+const WRITES: u64 = 300;
 /// Between two faults, in milliseconds, at most.
-const CALM: u64 = 1_500;
+const CALM: u64 = 800;
 /// How long a fault lasts, in milliseconds, at most.
 const FAULT: u64 = 400;
 /// A hub that was killed is given so long, in milliseconds, before the next fault: to start takes a debug build a third of it.
@@ -33,8 +34,7 @@ const LIFE: u64 = 1_500;
 
 #[test]
 fn each_line_comes_once_and_in_order_both_ways_and_both_sides_have_the_same() -> Result<()> {
-    let lines = usize::try_from(number("RECEIVING_LINES", 40)?)?;
-    houses::each(|house| converse(house, lines))
+    houses::each(|house| converse(house, usize::try_from(number("RECEIVING_LINES", house.usual_lines())?)?))
 }
 
 /// What Ann writes.
@@ -52,19 +52,24 @@ fn converse(house: &dyn House, lines: usize) -> Result<()> {
     let mut stage = Stage::build(house)?;
     let client = stage.hub.agent("engineer")?;
     let agent = Agent::new(&client);
-    let over = AtomicBool::new(false);
     let mut faults = BTreeMap::new();
     thread::scope(|scope| -> Result<()> {
         scope.spawn(|| agent.work());
         let done = (|| -> Result<()> {
             let mut calm = Instant::now() + Duration::from_millis(dice.below(CALM));
             for number in 0..lines {
-                while stage.lines().map_or(0, |lines| lines.len()) + AHEAD < number {
-                    ensure!(!over.load(Ordering::Relaxed));
+                // People take their time, and wait for answers.
+                let writes = Instant::now() + Duration::from_millis(dice.below(WRITES));
+                let start = Instant::now();
+                while agent.did().answers.len() + AHEAD < number || Instant::now() < writes {
+                    ensure!(
+                        start.elapsed() < stage::PATIENCE,
+                        "she waits for an answer: {}",
+                        open(&stage, &agent.did())?
+                    );
                     trouble(&mut stage, &mut dice, &mut calm, &mut faults)?;
                     thread::sleep(Duration::from_millis(10));
                 }
-                trouble(&mut stage, &mut dice, &mut calm, &mut faults)?;
                 stage.tell(Told::Line(number, &line(number)))?;
                 if number % CHANGED == 3 {
                     stage.tell(Told::Edit(number, &changed(number)))?;
@@ -72,12 +77,18 @@ fn converse(house: &dyn House, lines: usize) -> Result<()> {
             }
             stage.clear();
             stage.until("every line is received", || Ok((stage.lines()?.len() >= lines).then_some(())))?;
-            stage.until("every line is answered, for good", || ended(&stage, &agent.did(), lines))
+            stage
+                .until_within(
+                    "every line is answered, for good",
+                    stage::PATIENCE + house.pace() * u32::try_from(lines)?,
+                    || ended(&stage, &agent.did(), lines),
+                )
+                .with_context(|| open(&stage, &agent.did()).unwrap_or_default())
         })();
-        over.store(true, Ordering::Relaxed);
         agent.stop();
         done
     })?;
+    ensure!(faults.values().sum::<usize>() * 15 >= lines, "too little went wrong: {faults:?}");
     let tally = balance(&stage, &client, &agent.did(), lines)?;
     println!("{}: {lines} lines each way, {tally}, with {faults:?}", house.name());
     ensure!(stage.hub.cli(&["audit", "verify"])?.status == 0);
@@ -131,7 +142,23 @@ fn ended(stage: &Stage<'_>, did: &Did, lines: usize) -> Result<Option<()>> {
         db.query_row("SELECT count(*) FROM messages WHERE ended_at IS NULL", [], |row| row.get(0))?;
     let turns: u32 =
         db.query_row("SELECT count(*) FROM turns WHERE ended_at IS NULL", [], |row| row.get(0))?;
-    Ok((did.answers.len() >= lines && open == 0 && turns == 0).then_some(()))
+    Ok((did.finished.len() >= lines && open == 0 && turns == 0).then_some(()))
+}
+
+/// What has not come to its end, for who looks for what went wrong.
+fn open(stage: &Stage<'_>, did: &Did) -> Result<String> {
+    let db = database::open(&stage.hub.data_dir())?;
+    let mut told = format!("{} answers, {} edits, {:?}", did.answers.len(), did.edits.len(), did.refused);
+    for sql in [
+        "SELECT id || ' ' || state || ' ' || text FROM messages WHERE ended_at IS NULL",
+        "SELECT id || ' ' || state || ' attempt ' || attempts FROM turns WHERE ended_at IS NULL",
+    ] {
+        let mut rows = db.prepare(sql)?;
+        for row in rows.query_map([], |row| row.get::<_, String>(0))? {
+            told += &format!("\n{}", row?);
+        }
+    }
+    Ok(told)
 }
 
 /// Holds what Ann wrote and has against what the hub has.
@@ -173,12 +200,17 @@ fn balance(stage: &Stage<'_>, client: &Client, did: &Did, lines: usize) -> Resul
     }
     let has: Vec<String> = arrived.iter().map(|Arrived { text, .. }| text.clone()).collect();
     ensure!(has == expected, "Ann has {} of {}: {}", has.len(), expected.len(), difference(&has, &expected));
+    for (line, id) in &did.reactions {
+        let state = state(id)?;
+        ensure!(["sent", "unknown"].contains(&&*state), "the reaction to {line} is {state}");
+    }
     transcript(stage, client, &hers, did)?;
     Ok(format!(
-        "{} arrived, {unknown} unknown, {} changed by her, {} by the agent",
+        "{} arrived, {unknown} unknown, {} changed by her, {} by the agent, {} reactions",
         has.len(),
         received.len(),
-        did.edits.len()
+        did.edits.len(),
+        did.reactions.len()
     ))
 }
 

@@ -3,7 +3,8 @@
 use std::{thread, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_tests::mocks::Wire;
+use gatepost_tests::{hub::client::text, mocks::Wire};
+use serde_json::{Value, json};
 
 use super::{
     houses::{self, Told},
@@ -152,7 +153,12 @@ fn limits_errors_and_answers_that_are_none_delay_what_is_told_and_lose_nothing()
         let stage = Stage::build(house)?;
         tell(&stage, 0)?;
         are_there(&stage, &[0])?;
-        let wrong = [(429, "Retry-After: 1\r\n", "{}"), (500, "", "{}"), (502, "", "<html>Bad gateway</html>"), (200, "", "[]")];
+        let wrong = [
+            (429, "Retry-After: 1\r\n", "{}"),
+            (500, "", "{}"),
+            (502, "", "<html>Bad gateway</html>"),
+            (200, "", "[]"),
+        ];
         let mut told = vec![0];
         for (number, (status, headers, body)) in (1..).zip(wrong) {
             stage.wires.iter().for_each(|wire| wire.answer(status, headers, body));
@@ -200,7 +206,11 @@ fn a_message_of_a_megabyte_loses_its_end_or_is_counted_and_the_next_one_comes() 
             Ok((shown.is_some() || counted).then_some(shown))
         })?;
         if let Some(text) = told {
-            ensure!(text.chars().count() <= 32_000 && text.ends_with("bytes are left out]"), "{} characters", text.len());
+            ensure!(
+                text.chars().count() <= 32_000 && text.ends_with("bytes are left out]"),
+                "{} characters",
+                text.len()
+            );
         }
         Ok(())
     })
@@ -241,5 +251,37 @@ fn two_hubs_with_one_account_lose_nothing_between_them() -> Result<()> {
         house.hub_is_at(first.door.port());
         tell(&first, 5)?;
         first.has(&line(5))
+    })
+}
+
+#[test]
+fn an_answer_that_is_changed_twice_has_its_last_words() -> Result<()> {
+    houses::each(|house| {
+        let stage = Stage::build(house)?;
+        let agent = stage.hub.agent("engineer")?;
+        tell(&stage, 1)?;
+        let turn = stage.until("the agent has a turn", || {
+            let answer = agent.get("/v1/turns?wait=1")?.taken()?;
+            Ok(Some(answer["turn"].clone()).filter(Value::is_object))
+        })?;
+        let send = |call: Value| -> Result<Value> {
+            let mut call = call;
+            call["to"] = "current".into();
+            call["context"] = turn["context"].clone();
+            Ok(agent.post("/v1/messages?wait=20", &call)?.body)
+        };
+        let first = send(json!({"message": "The first words."}))?;
+        let id = text(&first["parts"][0], "platform_id").to_owned();
+        for words in ["Better words.", "The last words."] {
+            let changed = send(json!({"action": "edit", "messageId": id, "message": words}))?;
+            if text(&changed, "id").is_empty() {
+                ensure!(changed["ok"] == false, "{changed}");
+                return Ok(());
+            }
+            ensure!(changed["state"] == "sent", "{changed}");
+        }
+        let arrived = house.arrived()?;
+        ensure!(arrived.len() == 1 && arrived[0].text == "The last words.", "{}: {arrived:?}", house.name());
+        Ok(())
     })
 }

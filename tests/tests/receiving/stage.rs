@@ -36,7 +36,7 @@ pub(crate) struct Stage<'a> {
 fn rules(house: &dyn House) -> String {
     let (channel, id) = (house.channel(), house.id());
     format!(
-        "[routing]\nlease = \"4s\"\n[agents.engineer]\nper_minute = 0\nallow = [\"{channel}:*\"]\ndecorate = false\n\
+        "[routing]\nlease = \"20s\"\n[agents.engineer]\nper_minute = 0\nallow = [\"{channel}:*\"]\ndecorate = false\n\
          [people.ann]\nids = [\"{id}\"]\nscope = \"owner\"\n\
          [routes.engineer]\nfrom = [\"{channel}:*\"]\nagent = \"engineer\"\nengage = \"pattern\"\npattern = \".\"\n{}",
         house.route()

@@ -1,6 +1,8 @@
 //! Google Chat, before doubles of its API and of the Pub/Sub subscription that the hub pulls. What is told again is published again: Pub/Sub
 //! tells at least once.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use gatepost_tests::{
     hub::secret,
@@ -15,22 +17,21 @@ use tempfile::TempDir;
 
 use super::{Arrived, House, Told};
 
-/// When her first line was written, in milliseconds.
-const BEGINS: i64 = 1_700_000_000_000;
-
 pub(crate) struct GoogleChat {
     google: MockServer,
     seen: Seen,
     pubsub: MockServer,
     topic: Topic,
+    /// When her first line is written, in milliseconds.
+    begins: i64,
     secrets: TempDir,
 }
 
 impl GoogleChat {
     pub(crate) fn open() -> Result<Self> {
         let (google, seen) = googlechat::start_with(googlechat::ISSUER)?;
-        let topic = Topic::default();
-        Ok(Self { google, seen, pubsub: topic.serve(false)?, topic, secrets: tempfile::tempdir()? })
+        let (topic, begins) = (Topic::default(), gatepost::clock::now_ms());
+        Ok(Self { google, seen, pubsub: topic.serve(false)?, topic, begins, secrets: tempfile::tempdir()? })
     }
 }
 
@@ -60,7 +61,7 @@ impl House for GoogleChat {
             Told::Edit(..) => return Ok(false),
             Told::Strange(number) => (number, "TOMORROW", ""),
         };
-        let at = gatepost::clock::rfc3339(BEGINS + 1_000 * i64::try_from(number)?);
+        let at = gatepost::clock::rfc3339(self.begins + i64::try_from(number)?);
         let ann = json!({"name": "users/1", "displayName": "Ann", "email": "ann@hub.test", "type": "HUMAN"});
         let message = json!({
             "name": format!("{}/messages/A{number}.A{number}", googlechat::SPACE), "sender": ann, "text": words,
@@ -70,6 +71,10 @@ impl House for GoogleChat {
         self.topic
             .publish(json!({"type": kind, "eventTime": at, "space": space, "user": ann, "message": message}));
         Ok(true)
+    }
+
+    fn pace(&self) -> Duration {
+        Duration::from_secs(2)
     }
 
     fn arrived(&self) -> Result<Vec<Arrived>> {

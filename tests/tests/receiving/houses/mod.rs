@@ -16,7 +16,7 @@ use std::{
         atomic::{AtomicUsize, Ordering},
     },
     thread,
-    time::Instant,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Result, ensure};
@@ -118,6 +118,16 @@ pub(crate) trait House: Send + Sync {
         true
     }
 
+    /// How long the hub waits between two messages at most, as its platform wants it.
+    fn pace(&self) -> Duration {
+        Duration::from_secs(1)
+    }
+
+    /// How many lines each way are many here, for who has not all day.
+    fn usual_lines(&self) -> u64 {
+        30
+    }
+
     /// How it refuses a token, by headers as lines and a body, with 401; nothing if it speaks no HTTP.
     fn refuses_token(&self) -> Option<(&'static str, &'static str)> {
         Some(("", "{}"))
@@ -127,7 +137,6 @@ pub(crate) trait House: Send + Sync {
     fn tells_edits(&self) -> bool {
         true
     }
-
 }
 
 /// Opens a platform.

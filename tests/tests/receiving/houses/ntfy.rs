@@ -1,5 +1,7 @@
 //! ntfy, before a double of its server. Nobody there is anybody: each topic is a conversation with a stranger.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use gatepost_tests::torture::topics::Topics;
 use serde_json::json;
@@ -56,6 +58,14 @@ impl House for Ntfy {
             }
         }
         Ok(true)
+    }
+
+    fn pace(&self) -> Duration {
+        Duration::from_secs(6)
+    }
+
+    fn usual_lines(&self) -> u64 {
+        12
     }
 
     fn arrived(&self) -> Result<Vec<Arrived>> {

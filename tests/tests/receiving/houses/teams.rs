@@ -17,14 +17,14 @@ use super::{Arrived, House, Told, notified::Notified};
 
 const ANN: &str = "0de69e5e-2da8-4cf2-821f-5e6585b2c65b";
 const SERVICE: &str = "https://smba.test/teams/";
-/// When her first line was written, in milliseconds; by this its activity is called, too.
-const BEGINS: i64 = 1_690_000_000_000;
 
 pub(crate) struct Teams {
     pair: RsaKeyPair,
     server: MockServer,
     taken: Taken,
     hub: Notified,
+    /// When her first line is written, in milliseconds; by that its activity is called, too.
+    begins: i64,
     secrets: TempDir,
 }
 
@@ -32,7 +32,8 @@ impl Teams {
     pub(crate) fn open() -> Result<Self> {
         let pair = teams::connector()?;
         let (server, taken) = teams::microsoft_with(&pair)?;
-        Ok(Self { pair, server, taken, hub: Notified::default(), secrets: tempfile::tempdir()? })
+        let (begins, secrets) = (gatepost::clock::now_ms(), tempfile::tempdir()?);
+        Ok(Self { pair, server, taken, hub: Notified::default(), begins, secrets })
     }
 }
 
@@ -68,9 +69,9 @@ impl House for Teams {
             Told::Edit(line, text) => (line, 1, "messageUpdate", Some("editMessage"), text),
             Told::Strange(number) => (number, 0, "tomorrow", None, ""),
         };
-        let id = BEGINS + 1_000 * i64::try_from(number)?;
+        let id = self.begins + 10 * i64::try_from(number)?;
         let activity = json!({
-            "type": kind, "id": id.to_string(), "timestamp": gatepost::clock::rfc3339(id + 500 * later),
+            "type": kind, "id": id.to_string(), "timestamp": gatepost::clock::rfc3339(id + later),
             "channelId": "msteams", "serviceUrl": SERVICE, "textFormat": "plain", "text": words,
             "from": {"id": "29:1ann", "name": "Ann", "aadObjectId": ANN},
             "recipient": {"id": "28:app-1", "name": "Gatepost"},

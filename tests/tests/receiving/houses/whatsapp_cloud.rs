@@ -1,7 +1,10 @@
 //! WhatsApp by the Cloud API, before a double of Meta's, which notifies the hub. It knows no message again that comes twice; what became
 //! of one it tells afterwards, by the part's key.
 
-use std::sync::{Mutex, PoisonError};
+use std::{
+    sync::{Mutex, PoisonError},
+    time::Duration,
+};
 
 use anyhow::Result;
 use gatepost_tests::{
@@ -19,8 +22,6 @@ use super::{Arrived, House, Told, notified::Notified};
 const ANN: &str = "4915112345679";
 const USER: &str = "DE.13491208655302741918";
 const APP: &str = "the app_secret";
-/// When her first line was written, in seconds.
-const BEGINS: usize = 1_700_000_000;
 
 pub(crate) struct WhatsAppCloud {
     server: MockServer,
@@ -28,14 +29,16 @@ pub(crate) struct WhatsAppCloud {
     hub: Notified,
     /// Of how many messages it has told what became of them.
     settled: Mutex<usize>,
+    /// When her first line is written, in milliseconds.
+    begins: i64,
     secrets: TempDir,
 }
 
 impl WhatsAppCloud {
     pub(crate) fn open() -> Result<Self> {
         let (server, taken) = whatsapp::start_with()?;
-        let secrets = tempfile::tempdir()?;
-        Ok(Self { server, taken, hub: Notified::default(), settled: Mutex::default(), secrets })
+        let (begins, secrets) = (gatepost::clock::now_ms(), tempfile::tempdir()?);
+        Ok(Self { server, taken, hub: Notified::default(), settled: Mutex::default(), begins, secrets })
     }
 
     fn notify(&self, notification: &Value) -> Result<()> {
@@ -97,13 +100,17 @@ impl House for WhatsAppCloud {
             Told::Strange(number) => (format!("wamid.odd{number}"), "tomorrow", json!({})),
         };
         let number: String = id.chars().filter(char::is_ascii_digit).collect();
-        let at = BEGINS + number.parse::<usize>()?;
+        let at = (self.begins + number.parse::<i64>()?) / 1000;
         let message = json!({
             "from": ANN, "from_user_id": USER, "id": id, "timestamp": at.to_string(), "type": kind, kind: object,
         });
         self.settle()?;
         self.notify(&whatsapp::notification((ANN, USER, "Ann"), &json!([message])))?;
         Ok(true)
+    }
+
+    fn pace(&self) -> Duration {
+        Duration::from_secs(6)
     }
 
     fn arrived(&self) -> Result<Vec<Arrived>> {

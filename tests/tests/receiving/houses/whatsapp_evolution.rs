@@ -1,6 +1,8 @@
 //! WhatsApp by an Evolution API, before a double of it. The hub asks it each minute for what it keeps; a notification, which is sent once
 //! and not repeated, makes that sooner.
 
+use std::time::Duration;
+
 use anyhow::Result;
 use gatepost_tests::{
     hub::secret,
@@ -78,6 +80,10 @@ impl House for WhatsAppEvolution {
         // One that is lost is not repeated, and what it tells of is kept.
         let _ = self.hub.post("/v1/platform/whatsapp/home", &[("Authorization", &bearer)], body.as_bytes());
         Ok(true)
+    }
+
+    fn pace(&self) -> Duration {
+        Duration::from_secs(6)
     }
 
     fn arrived(&self) -> Result<Vec<Arrived>> {

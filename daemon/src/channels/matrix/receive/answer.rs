@@ -3,11 +3,12 @@
 
 use super::{
     event::{RoomEvent, dropped},
+    receipts,
     slices::{at, elements_at, members, text_at},
 };
 use crate::channels::{
     matrix::target::canonical,
-    received::{DropReason, Dropped},
+    received::{DropReason, Dropped, Seen},
 };
 
 /// An answer of `/sync`.
@@ -36,6 +37,8 @@ pub(super) struct RoomAnswer {
     pub(super) state: Vec<RoomEvent>,
     /// Oldest first.
     pub(super) timeline: Vec<Result<RoomEvent, Dropped>>,
+    /// What people have read.
+    pub(super) seen: Vec<Seen>,
 }
 
 /// Somebody asks the account into a room.
@@ -68,7 +71,7 @@ impl SyncAnswer {
         let section = |name: &str| at(json, &["rooms", name]).and_then(members).unwrap_or_default();
         for (name, left) in [("join", false), ("leave", true)] {
             for (id, room) in section(name) {
-                match is_room(&id).then(|| RoomAnswer::read(id, room, left)).flatten() {
+                match is_room(&id).then(|| RoomAnswer::read(id, room, left, me)).flatten() {
                     Some(room) => answer.rooms.push(room),
                     None => answer.dropped.push(dropped(DropReason::Unreadable, "room")),
                 }
@@ -89,10 +92,11 @@ fn is_room(id: &str) -> bool {
 }
 
 impl RoomAnswer {
-    fn read(id: String, json: &str, left: bool) -> Option<Self> {
+    fn read(id: String, json: &str, left: bool, me: &str) -> Option<Self> {
         members(json)?;
         let number = |name| serde_json::from_str(at(json, &["summary", name])?).ok();
         Some(Self {
+            seen: receipts::seen(&id, json, me),
             id,
             left,
             limited: at(json, &["timeline", "limited"]) == Some("true"),

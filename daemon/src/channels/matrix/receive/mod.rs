@@ -20,6 +20,7 @@ mod gap;
 mod known;
 mod questions;
 mod read;
+mod receipts;
 mod rooms;
 mod session;
 mod signs;

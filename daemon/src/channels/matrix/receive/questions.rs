@@ -208,7 +208,7 @@ fn another_timeout() -> String {
     (1 + u16::from_le_bytes(random::bytes()) % 1_000).to_string()
 }
 
-/// What is asked for: of each room the newest lines and who wrote them, and nothing of anybody's presence or settings
+/// What is asked for: of each room the newest lines, who wrote them and who has read them, and nothing of anybody's presence or settings
 /// (<https://spec.matrix.org/v1.18/client-server-api/#filtering>). Members are told each time, for the account remembers none.
 fn filter(lines: usize) -> String {
     let nothing = json!({"types": []});
@@ -217,7 +217,7 @@ fn filter(lines: usize) -> String {
         "account_data": nothing,
         "room": {
             "account_data": nothing,
-            "ephemeral": nothing,
+            "ephemeral": {"types": ["m.receipt"]},
             "state": {
                 "lazy_load_members": true,
                 "include_redundant_members": true,

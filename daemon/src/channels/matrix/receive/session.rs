@@ -126,14 +126,20 @@ impl<'a> Session<'a> {
     async fn hand_over(&mut self, answer: SyncAnswer) -> Result<(), Trouble> {
         let position = position(&answer.next_batch)?;
         let mut batch = Batch { dropped: answer.dropped, ..Batch::default() };
-        for room in answer.rooms {
+        let mut read = false;
+        for mut room in answer.rooms {
+            for seen in std::mem::take(&mut room.seen) {
+                read = true;
+                self.hub.seen(seen);
+            }
             self.read_room(room, &mut batch).await?;
         }
         for invitation in &answer.invitations {
             batch.received.push(invited(invitation));
             self.flush(&mut batch).await?;
         }
-        let nothing_new = batch == Batch::default() && answer.next_batch == self.since;
+        // That somebody read something is worth no write: told again, it is the same.
+        let nothing_new = batch == Batch::default() && (read || answer.next_batch == self.since);
         if !nothing_new {
             batch.positions.push(position);
             self.hub.receive(batch).await.map_err(|_| Trouble::Hub)?;

@@ -14,7 +14,7 @@ use crate::channels::{
     Adapter as _, Receiver as _,
     hub_handle::{HubHandle, Unavailable},
     matrix::{Matrix, scenarios},
-    received::{Batch, DropReason, Event, MAX_BATCH, Received},
+    received::{Batch, DropReason, Event, MAX_BATCH, Received, Seen},
     testing::{
         http::{Mock, Reply},
         hub::HubMock,
@@ -411,4 +411,33 @@ fn whose_invitations_are_accepted_is_a_user() {
         let refused = Receiving::new("home", true, vec![wrong.into()], QUICK).err().unwrap();
         assert!(refused.contains("join_invites_from"), "{refused}");
     }
+}
+
+#[tokio::test]
+async fn what_people_have_read_is_told_and_costs_no_write() {
+    let receipt = |ids: Value| {
+        json!({"next_batch": "s2", "rooms": {"join": {"!r:hub.test": {"ephemeral": {"events": [
+            {"type": "m.typing", "content": {"user_ids": ["@ada:hub.test"]}},
+            {"type": "m.receipt", "content": ids},
+        ]}}}}})
+    };
+    let read = receipt(json!({
+        "$ours": {"m.read": {"@ada:hub.test": {"ts": 1_436_451_550_453_i64, "thread_id": "main"}}},
+        "$own": {"m.read": {"@hub:hub.test": {"ts": 5}}},
+        "$fully": {"m.read.private": {"@ada:hub.test": {"ts": 5}}},
+        "$broken": {"m.read": 5},
+    }));
+    let mock = Mock::start(&[WHO, STANDS, says(&read), says(&receipt(json!([[]]))), QUIET, Reply::Silent]);
+    let (matrix, hub) = (account(mock.port, &[]), HubMock::at(&[("sync", "s0")]));
+    until(&matrix, &hub, async {
+        asked(&mock, 4).await;
+        assert_eq!(hub.at_position("sync").as_deref(), Some("s0"));
+        asked(&mock, 6).await;
+    })
+    .await;
+    let by = vec!["!r:hub.test".to_owned(), "@ada:hub.test".to_owned()];
+    let seen = Seen { by, ids: vec!["$ours".into()], read: true, at: Some(1_436_451_550_453) };
+    assert_eq!(hub.seen_so_far(), [seen]);
+    assert!(mock.heard()[3].contains("since=s2&"), "{}", mock.heard()[3]);
+    assert_eq!(hub.at_position("sync").as_deref(), Some("s9"));
 }
