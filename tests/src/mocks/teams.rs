@@ -152,7 +152,10 @@ pub fn microsoft_with(pair: &RsaKeyPair) -> Result<(MockServer, Taken)> {
                 let id = path.rsplit('/').next().unwrap_or_default();
                 match taking.replace(id, request.json()) {
                     true => (200, json!({"id": id})),
-                    false => (404, json!({"error": {"code": "ActivityNotFoundInConversation", "message": "no such activity"}})),
+                    false => (
+                        404,
+                        json!({"error": {"code": "ActivityNotFoundInConversation", "message": "no such activity"}}),
+                    ),
                 }
             }
             // Where the file lies that somebody sent, for whoever has its address.

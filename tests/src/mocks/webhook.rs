@@ -58,7 +58,10 @@ pub fn receiver(secret: &str) -> Result<(MockServer, Taken)> {
             return (200, Value::Null);
         }
         match is_signed(request, &secret) && request.path == "/hook" {
-            true => (200, json!({"id": format!("w{}", taking.take(request.header("webhook-id"), request.json()))})),
+            true => (
+                200,
+                json!({"id": format!("w{}", taking.take(request.header("webhook-id"), request.json()))}),
+            ),
             false => (400, json!({"error": "not signed"})),
         }
     })?;
@@ -66,10 +69,13 @@ pub fn receiver(secret: &str) -> Result<(MockServer, Taken)> {
 }
 
 fn is_signed(request: &Request, secret: &str) -> bool {
-    let (id, Ok(at)) = (request.header("webhook-id"), request.header("webhook-timestamp").parse::<i64>()) else {
+    let (id, Ok(at)) = (request.header("webhook-id"), request.header("webhook-timestamp").parse::<i64>())
+    else {
         return false;
     };
     let is_now = (now_ms() - at * 1000).abs() < TOLERANCE_MS;
     let signature = signed(secret, id, at, &request.body).ok();
-    is_now && !id.is_empty() && request.header("webhook-signature").split(' ').any(|one| signature.as_deref() == Some(one))
+    is_now
+        && !id.is_empty()
+        && request.header("webhook-signature").split(' ').any(|one| signature.as_deref() == Some(one))
 }

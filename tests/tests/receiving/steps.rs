@@ -15,8 +15,6 @@ use super::{
     stage::Stage,
 };
 
-/// A line and its answer are not so many pieces at any platform.
-const PIECES: usize = 12;
 /// So long a hub that is to die at a piece that does not come is given: some platforms are written to once a second.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -50,7 +48,7 @@ fn each_step(house: &dyn House, steps: usize) -> Result<()> {
                 let door = house.notifies().then_some(&stage.door);
                 let wires: Vec<&Wire> = stage.wires.iter().chain(door).collect();
                 let wire = wires[step % wires.len()];
-                wire.after(step / wires.len() % PIECES, stage.killer()?);
+                wire.after(step / wires.len() % house.pieces(), stage.killer()?);
                 // A hub that dies at the notification itself takes it when it runs again.
                 let taken = house.tell(Told::Line(step, &line)).is_ok();
                 let start = Instant::now();

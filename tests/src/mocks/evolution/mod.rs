@@ -100,9 +100,14 @@ impl Phone {
     /// The texts that it sent to somebody, with their ids, the oldest first.
     pub fn sent(&self, to: &str) -> Vec<(String, String)> {
         let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let ours = kept.messages.iter().rev().filter(|one| one["key"]["fromMe"] == true && one["key"]["remoteJid"] == to);
+        let ours = kept
+            .messages
+            .iter()
+            .rev()
+            .filter(|one| one["key"]["fromMe"] == true && one["key"]["remoteJid"] == to);
         let word = |value: &Value| value.as_str().map(str::to_owned);
-        ours.filter_map(|one| Some((word(&one["key"]["id"])?, word(&one["message"]["conversation"])?))).collect()
+        ours.filter_map(|one| Some((word(&one["key"]["id"])?, word(&one["message"]["conversation"])?)))
+            .collect()
     }
 }
 

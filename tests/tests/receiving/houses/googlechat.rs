@@ -77,8 +77,18 @@ impl House for GoogleChat {
         Duration::from_secs(2)
     }
 
+    fn pieces(&self) -> usize {
+        4
+    }
+
     fn arrived(&self) -> Result<Vec<Arrived>> {
         Ok(self.seen.texts().into_iter().map(|(id, text)| Arrived { id, text }).collect())
+    }
+
+    /// What is not acknowledged comes again later than what was published after it, unless a publisher sets ordering keys
+    /// (<https://cloud.google.com/pubsub/docs/ordering>).
+    fn keeps_order(&self) -> bool {
+        false
     }
 
     fn tells_edits(&self) -> bool {

@@ -123,6 +123,11 @@ pub(crate) trait House: Send + Sync {
         Duration::from_secs(1)
     }
 
+    /// How many pieces a line and its answer are on one wire, about.
+    fn pieces(&self) -> usize {
+        12
+    }
+
     /// How many lines each way are many here, for who has not all day.
     fn usual_lines(&self) -> u64 {
         30
@@ -131,6 +136,11 @@ pub(crate) trait House: Send + Sync {
     /// How it refuses a token, by headers as lines and a body, with 401; nothing if it speaks no HTTP.
     fn refuses_token(&self) -> Option<(&'static str, &'static str)> {
         Some(("", "{}"))
+    }
+
+    /// Whether it tells things in the order in which they happened, also after it was not heard.
+    fn keeps_order(&self) -> bool {
+        true
     }
 
     /// Whether it tells of edits.

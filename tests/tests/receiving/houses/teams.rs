@@ -84,6 +84,10 @@ impl House for Teams {
         Ok(true)
     }
 
+    fn pieces(&self) -> usize {
+        4
+    }
+
     fn arrived(&self) -> Result<Vec<Arrived>> {
         Ok(self.taken.texts().into_iter().map(|(id, text)| Arrived { id, text }).collect())
     }

@@ -68,10 +68,13 @@ impl House for Webhook {
         let body = json!({"type": "line.written", "data": {"text": text}}).to_string();
         let signature = webhook::signed(TO_HUB, &id, at, body.as_bytes())?;
         let at = at.to_string();
-        let headers =
-            [("webhook-id", &*id), ("webhook-timestamp", &*at), ("webhook-signature", &*signature)];
+        let headers = [("webhook-id", &*id), ("webhook-timestamp", &*at), ("webhook-signature", &*signature)];
         self.hub.post("/v1/hooks/home", &headers, body.as_bytes())?;
         Ok(true)
+    }
+
+    fn pieces(&self) -> usize {
+        2
     }
 
     fn arrived(&self) -> Result<Vec<Arrived>> {

@@ -73,7 +73,9 @@ impl House for WhatsAppCloud {
         let account = whatsapp::account(&self.server, folder).unwrap_or_default();
         let app = secret(folder, "app", APP).unwrap_or_default();
         let verify = secret(folder, "verify", "the verify_token").unwrap_or_default();
-        format!("[channels.whatsapp.home]\nreceive = true\n{account}app_secret = {app}\nverify_token = {verify}\n")
+        format!(
+            "[channels.whatsapp.home]\nreceive = true\n{account}app_secret = {app}\nverify_token = {verify}\n"
+        )
     }
 
     fn hub_is_at(&self, port: u16) {
@@ -109,8 +111,17 @@ impl House for WhatsAppCloud {
         Ok(true)
     }
 
+    /// "1 message every 6 seconds" to one person (<https://developers.facebook.com/docs/whatsapp/messaging-limits>, "Pair rate limits").
     fn pace(&self) -> Duration {
         Duration::from_secs(6)
+    }
+
+    fn pieces(&self) -> usize {
+        4
+    }
+
+    fn usual_lines(&self) -> u64 {
+        12
     }
 
     fn arrived(&self) -> Result<Vec<Arrived>> {

@@ -82,8 +82,13 @@ impl House for WhatsAppEvolution {
         Ok(true)
     }
 
+    /// The hub keeps to the Cloud API's pace here too.
     fn pace(&self) -> Duration {
         Duration::from_secs(6)
+    }
+
+    fn usual_lines(&self) -> u64 {
+        12
     }
 
     fn arrived(&self) -> Result<Vec<Arrived>> {
