@@ -115,7 +115,7 @@ impl<'a> Stage<'a> {
 
     /// Waits.
     pub(crate) fn until<T>(&self, what: &str, look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-        self.until_within(what, PATIENCE, look)
+        self.until_within(what, PATIENCE + self.house.silence(), look)
     }
 
     /// Waits so long at most.

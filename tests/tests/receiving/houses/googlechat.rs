@@ -77,6 +77,11 @@ impl House for GoogleChat {
         Duration::from_secs(2)
     }
 
+    /// A pull may take 90 s (<https://cloud.google.com/pubsub/docs/pull#unary_pull>), and the hub gives it two minutes.
+    fn silence(&self) -> Duration {
+        Duration::from_secs(120)
+    }
+
     fn pieces(&self) -> usize {
         4
     }

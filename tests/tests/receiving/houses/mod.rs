@@ -123,6 +123,11 @@ pub(crate) trait House: Send + Sync {
         Duration::from_secs(1)
     }
 
+    /// How long the hub hears nothing on a connection before it gives it up, where that is longer than anybody's patience.
+    fn silence(&self) -> Duration {
+        Duration::ZERO
+    }
+
     /// How many pieces a line and its answer are on one wire, about.
     fn pieces(&self) -> usize {
         12
