@@ -95,7 +95,7 @@ impl<'a> Stage<'a> {
 
     /// The lines that the hub has, in the order of its rows.
     pub(crate) fn lines(&self) -> Result<Vec<String>> {
-        self.rows("message")
+        self.rows(self.house.kind())
     }
 
     /// The texts of rows of this kind.
@@ -115,7 +115,7 @@ impl<'a> Stage<'a> {
 
     /// Waits.
     pub(crate) fn until<T>(&self, what: &str, look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-        self.until_within(what, PATIENCE, look)
+        self.until_within(what, PATIENCE + self.house.silence(), look)
     }
 
     /// Waits so long at most.

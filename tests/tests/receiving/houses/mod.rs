@@ -1,8 +1,14 @@
 //! Platforms with one person at each, Ann, as the tests play them: all of them in one shape.
 
+pub(crate) mod googlechat;
+pub(crate) mod notified;
 pub(crate) mod ntfy;
 pub(crate) mod signal;
+pub(crate) mod teams;
 pub(crate) mod telegram;
+pub(crate) mod webhook;
+pub(crate) mod whatsapp_cloud;
+pub(crate) mod whatsapp_evolution;
 
 use std::{
     sync::{
@@ -86,6 +92,11 @@ pub(crate) trait House: Send + Sync {
         ""
     }
 
+    /// What the hub calls a line of hers: a program's is no message.
+    fn kind(&self) -> &'static str {
+        "message"
+    }
+
     /// By what the hub knows Ann.
     fn id(&self) -> String;
 
@@ -112,6 +123,16 @@ pub(crate) trait House: Send + Sync {
         Duration::from_secs(1)
     }
 
+    /// How long the hub hears nothing on a connection before it gives it up, where that is longer than anybody's patience.
+    fn silence(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// How many pieces a line and its answer are on one wire, about.
+    fn pieces(&self) -> usize {
+        12
+    }
+
     /// How many lines each way are many here, for who has not all day.
     fn usual_lines(&self) -> u64 {
         30
@@ -120,6 +141,11 @@ pub(crate) trait House: Send + Sync {
     /// How it refuses a token, by headers as lines and a body, with 401; nothing if it speaks no HTTP.
     fn refuses_token(&self) -> Option<(&'static str, &'static str)> {
         Some(("", "{}"))
+    }
+
+    /// Whether it tells things in the order in which they happened, also after it was not heard.
+    fn keeps_order(&self) -> bool {
+        true
     }
 
     /// Whether it tells of edits.
@@ -136,6 +162,11 @@ const HOUSES: &[(&str, Open)] = &[
     ("telegram", || Ok(Box::new(telegram::Telegram::open()?))),
     ("signal", || Ok(Box::new(signal::Signal::open()?))),
     ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
+    ("whatsapp_cloud", || Ok(Box::new(whatsapp_cloud::WhatsAppCloud::open()?))),
+    ("whatsapp_evolution", || Ok(Box::new(whatsapp_evolution::WhatsAppEvolution::open()?))),
+    ("googlechat", || Ok(Box::new(googlechat::GoogleChat::open()?))),
+    ("teams", || Ok(Box::new(teams::Teams::open()?))),
+    ("webhook", || Ok(Box::new(webhook::Webhook::open()?))),
 ];
 
 /// One of each.
