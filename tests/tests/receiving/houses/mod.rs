@@ -1,6 +1,7 @@
 //! Platforms with one person at each, Ann, as the tests play them: all of them in one shape.
 
 pub(crate) mod googlechat;
+pub(crate) mod imessage;
 pub(crate) mod notified;
 pub(crate) mod ntfy;
 pub(crate) mod signal;
@@ -164,6 +165,7 @@ const HOUSES: &[(&str, Open)] = &[
     ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
     ("whatsapp_cloud", || Ok(Box::new(whatsapp_cloud::WhatsAppCloud::open()?))),
     ("whatsapp_evolution", || Ok(Box::new(whatsapp_evolution::WhatsAppEvolution::open()?))),
+    ("imessage", || Ok(Box::new(imessage::IMessage::open()?))),
     ("googlechat", || Ok(Box::new(googlechat::GoogleChat::open()?))),
     ("teams", || Ok(Box::new(teams::Teams::open()?))),
     ("webhook", || Ok(Box::new(webhook::Webhook::open()?))),
