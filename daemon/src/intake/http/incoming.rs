@@ -112,9 +112,13 @@ async fn read(
 ) -> Result<(Received, OwnedSemaphorePermit), Response> {
     incoming.admits(headers).map_err(not_taken)?;
     let place = endpoint.0.rooms.enter(incoming.signs_body()).ok_or_else(|| crowded(endpoint))?;
-    let body = match server::read(body, MAX_BODY_BYTES, BODY_TIMEOUT).await {
+    let read = place.read(server::read(body, MAX_BODY_BYTES, BODY_TIMEOUT)).await;
+    let body = match read.unwrap_or(Err(Unread::Slow)) {
         Ok(body) => body,
-        Err(Unread::OverBudget) => return Err(crowded(endpoint)),
+        Err(Unread::OverBudget) => {
+            place.is_short_of_bytes();
+            return Err(crowded(endpoint));
+        }
         Err(Unread::TooLong | Unread::Broken) => {
             let error = format!("a body has at most {MAX_BODY_BYTES} bytes");
             let refusal = Refusal::new(Code::TooLarge, error, "post less of it");
@@ -126,6 +130,7 @@ async fn read(
         }
     };
     let received = incoming.read(headers, &body, Instant::now()).map_err(not_taken)?;
+    let place = place.write().await.ok_or_else(|| crowded(endpoint))?;
     Ok((received, place))
 }
 

@@ -119,14 +119,19 @@ async fn take(
         return answer(&refusal);
     }
     let Some(place) = endpoint.0.rooms.enter(expected.signs_body) else { return crowded(endpoint) };
-    let body = match server::read(body, expected.max_bytes, BODY_TIMEOUT).await {
+    let read = place.read(server::read(body, expected.max_bytes, BODY_TIMEOUT)).await;
+    let body = match read.unwrap_or(Err(Unread::Slow)) {
         Ok(body) => body,
-        Err(Unread::OverBudget) => return crowded(endpoint),
+        Err(Unread::OverBudget) => {
+            place.is_short_of_bytes();
+            return crowded(endpoint);
+        }
         Err(Unread::TooLong | Unread::Slow | Unread::Broken) => {
             let refusal = Refusal::new(Code::TooLarge, "the notification is too long or too slow", "");
             return problem::response(&refusal);
         }
     };
+    let Some(place) = place.write().await else { return crowded(endpoint) };
     let hub = AccountHandle::of(&endpoint.0.current, channel, account);
     let (channel, account) = (channel.to_owned(), account.to_owned());
     // Whether or not the platform waits for the answer: some tell nothing twice.
