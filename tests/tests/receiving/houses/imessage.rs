@@ -92,6 +92,10 @@ impl House for IMessage {
         Ok(true)
     }
 
+    fn edits_in_place(&self) -> bool {
+        true
+    }
+
     fn arrived(&self) -> Result<Vec<Arrived>> {
         Ok(self
             .mac

@@ -149,6 +149,11 @@ pub(crate) trait House: Send + Sync {
         true
     }
 
+    /// Whether it keeps only the newest words of what was changed.
+    fn edits_in_place(&self) -> bool {
+        false
+    }
+
     /// Whether it tells of edits.
     fn tells_edits(&self) -> bool {
         true
