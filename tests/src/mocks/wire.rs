@@ -182,7 +182,7 @@ impl Shared {
 /// Hears a request out, as far as it comes at once, and answers.
 fn say(mut near: TcpStream, answer: &[u8]) -> Result<()> {
     let mut piece = vec![0; PIECE];
-    near.read(&mut piece)?;
+    let _ = near.read(&mut piece)?;
     near.set_read_timeout(Some(REST))?;
     while near.read(&mut piece).is_ok_and(|length| length == PIECE) {}
     near.write_all(answer)?;
