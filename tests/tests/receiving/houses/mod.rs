@@ -1,5 +1,6 @@
 //! Platforms with one person at each, Ann, as the tests play them: all of them in one shape.
 
+pub(crate) mod discord;
 pub(crate) mod matrix;
 pub(crate) mod ntfy;
 pub(crate) mod signal;
@@ -137,6 +138,7 @@ const HOUSES: &[(&str, Open)] = &[
     ("telegram", || Ok(Box::new(telegram::Telegram::open()?))),
     ("signal", || Ok(Box::new(signal::Signal::open()?))),
     ("matrix", || Ok(Box::new(matrix::Matrix::open()?))),
+    ("discord", || Ok(Box::new(discord::Discord::open()?))),
     ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
 ];
 
