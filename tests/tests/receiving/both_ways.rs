@@ -165,10 +165,13 @@ fn open(stage: &Stage<'_>, did: &Did) -> Result<String> {
 fn balance(stage: &Stage<'_>, client: &Client, did: &Did, lines: usize) -> Result<String> {
     let house = stage.house;
     let hers: Vec<String> = (0..lines).map(line).collect();
-    let received = stage.lines()?;
+    let received = ordered(house, stage.lines()?);
     ensure!(received == hers, "{} of {lines} are there: {}", received.len(), difference(&received, &hers));
     let edits: Vec<String> = (0..lines).filter(|number| number % CHANGED == 3).map(changed).collect();
-    let received = stage.rows("edit")?;
+    stage.until("every edit is received", || {
+        Ok((stage.rows("edit")?.len() >= edits.len() || !house.tells_edits()).then_some(()))
+    })?;
+    let received = ordered(house, stage.rows("edit")?);
     ensure!(
         received == edits || received.is_empty() && !house.tells_edits(),
         "edits: {}",
@@ -198,7 +201,7 @@ fn balance(stage: &Stage<'_>, client: &Client, did: &Did, lines: usize) -> Resul
             other => anyhow::bail!("the answer to {line} is {other}"),
         }
     }
-    let has: Vec<String> = arrived.iter().map(|Arrived { text, .. }| text.clone()).collect();
+    let has = ordered(house, arrived.iter().map(|Arrived { text, .. }| text.clone()).collect());
     ensure!(has == expected, "Ann has {} of {}: {}", has.len(), expected.len(), difference(&has, &expected));
     for (line, id) in &did.reactions {
         let state = state(id)?;
@@ -212,6 +215,14 @@ fn balance(stage: &Stage<'_>, client: &Client, did: &Did, lines: usize) -> Resul
         did.edits.len(),
         did.reactions.len()
     ))
+}
+
+/// What was told, in the order of Ann's lines where the platform tells them in any.
+fn ordered(house: &dyn House, mut told: Vec<String>) -> Vec<String> {
+    if !house.keeps_order() {
+        told.sort();
+    }
+    told
 }
 
 /// The hub's own transcript of the session has the same, both ways.
@@ -232,6 +243,7 @@ fn transcript(stage: &Stage<'_>, client: &Client, hers: &[String], did: &Did) ->
             }
         }
     }
+    let (said, mut answered) = (ordered(stage.house, said), ordered(stage.house, answered));
     ensure!(said == hers, "the transcript has of hers: {}", difference(&said, hers));
     let mut expected = Vec::new();
     for line in hers {

@@ -4,6 +4,7 @@ pub(crate) mod discord;
 pub(crate) mod matrix;
 pub(crate) mod ntfy;
 pub(crate) mod signal;
+pub(crate) mod slack;
 pub(crate) mod telegram;
 
 use std::{
@@ -124,6 +125,11 @@ pub(crate) trait House: Send + Sync {
         Some(("", "{}"))
     }
 
+    /// Whether it tells things in the order in which they happen, also what it has to tell again.
+    fn keeps_order(&self) -> bool {
+        true
+    }
+
     /// Whether it tells of edits.
     fn tells_edits(&self) -> bool {
         true
@@ -139,6 +145,7 @@ const HOUSES: &[(&str, Open)] = &[
     ("signal", || Ok(Box::new(signal::Signal::open()?))),
     ("matrix", || Ok(Box::new(matrix::Matrix::open()?))),
     ("discord", || Ok(Box::new(discord::Discord::open()?))),
+    ("slack", || Ok(Box::new(slack::Slack::open()?))),
     ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
 ];
 
