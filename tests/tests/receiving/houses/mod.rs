@@ -1,6 +1,7 @@
 //! Platforms with one person at each, Ann, as the tests play them: all of them in one shape.
 
 pub(crate) mod discord;
+pub(crate) mod email;
 pub(crate) mod matrix;
 pub(crate) mod ntfy;
 pub(crate) mod signal;
@@ -146,6 +147,7 @@ const HOUSES: &[(&str, Open)] = &[
     ("matrix", || Ok(Box::new(matrix::Matrix::open()?))),
     ("discord", || Ok(Box::new(discord::Discord::open()?))),
     ("slack", || Ok(Box::new(slack::Slack::open()?))),
+    ("email", || Ok(Box::new(email::Email::open()?))),
     ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
 ];
 
