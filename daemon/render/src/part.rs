@@ -16,6 +16,8 @@ pub struct Part {
     /// a text, it is shown as `(spoiler) ||text||`. Nothing else reads like that: if an agent wrote the same characters, a
     /// backslash precedes the bars.
     pub shown: String,
+    /// The ids of the people whom it calls, each once.
+    pub mentions: Vec<String>,
     /// If the part has spoilers: the visible text without their content, for notifications and other places where nobody
     /// asked to reveal it.
     pub preview: Option<String>,

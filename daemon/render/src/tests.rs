@@ -8,6 +8,7 @@ mod flavours;
 mod golden;
 mod kept;
 mod looks;
+mod mentions;
 mod optimum;
 mod promises;
 mod spoilers;

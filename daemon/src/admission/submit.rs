@@ -406,6 +406,7 @@ impl Pipeline {
         }
         let adapter = self.adapter_of(&resolved)?;
         plan::check(adapter.as_ref(), call, &resolved)?;
+        plan::check_mentions(adapter.as_ref(), call).await?;
         Ok(resolved)
     }
 

@@ -23,6 +23,8 @@ pub struct Capabilities {
     pub answers_are_threads: bool,
     /// Whether a message can arrive without a notification.
     pub silent: bool,
+    /// Whether a link in a text can call a person: [`Adapter::is_mentionable`](super::Adapter::is_mentionable).
+    pub mentions: bool,
     /// Whether its requests hold the Markdown that the agent wrote, so that an approver is shown that.
     pub source: bool,
     /// How an address looks, for error messages.
@@ -87,6 +89,7 @@ impl Capabilities {
         replies: false,
         answers_are_threads: false,
         silent: false,
+        mentions: false,
         source: false,
         address_hint: "",
         files: None,

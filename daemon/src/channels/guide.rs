@@ -45,6 +45,9 @@ fn beside_text(can: &Capabilities, hub: HubFiles) -> Vec<String> {
     if can.replies {
         lines.push("`replyToId` answers a message by its id.".into());
     }
+    if can.mentions {
+        lines.push("`[Ann](mention:ID)` notifies one person; ID is their id there, as a message of theirs names its sender.".into());
+    }
     if can.threads {
         let opens = if can.does(Action::Thread) { ", `action: \"thread\"` opens one" } else { "" };
         lines.push(format!("`threadId` is {}{opens}.", can.thread_is));

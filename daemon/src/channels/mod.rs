@@ -293,6 +293,11 @@ pub trait Adapter: ErasedSender + Receiver {
         false
     }
 
+    /// Whether an id is one person's, in the spelling by which a text calls them there: neither a group's nor a conversation's.
+    fn is_mentionable(&self, _id: &str) -> bool {
+        false
+    }
+
     /// Asks the platform who an address is whose spelling does not tell. Nobody sees the question, and it is answered soon or
     /// given up: whoever asks waits for seconds.
     async fn identify(&self, _address: &str) -> Result<Identity, Unidentified> {

@@ -101,7 +101,12 @@ const LONGEST_TTL: u64 = 366 * 86_400;
 /// All of them.
 pub const PARAMETERS: &[Parameter] = &[
     parameter(&["action"], Holds::Action, &[], "What to do; send where it is left out."),
-    parameter(&["message", "body", "text"], Holds::Text, WRITING, "The text, in Markdown."),
+    parameter(
+        &["message", "body", "text"],
+        Holds::Text,
+        WRITING,
+        "The text, in Markdown. `[Ann](mention:ID)` notifies one person, by their id on the channel, where it has mentions.",
+    ),
     parameter(
         &["to", "target"],
         Holds::Short,

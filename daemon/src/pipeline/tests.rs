@@ -10,6 +10,7 @@ mod files;
 pub(crate) mod fixture;
 mod identities;
 mod lanes;
+mod mentions;
 mod operations;
 mod platform;
 mod put_back;

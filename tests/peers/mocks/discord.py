@@ -30,6 +30,13 @@ TEXT, DM, ANNOUNCEMENT, ANNOUNCEMENT_THREAD, THREAD, FORUM = 0, 1, 5, 10, 11, 15
 # resources/message#message-object-message-flags, and which may be set: resources/message#create-message
 SUPPRESS_EMBEDS, SUPPRESS_NOTIFICATIONS, VOICE = 1 << 2, 1 << 12, 1 << 13
 
+# resources/user#user-object, resources/guild#guild-member-object
+PEOPLE = [
+    {"user": {"id": "99", "username": "ann.lee", "global_name": "Ann"}, "nick": "Ann Lee"},
+    {"user": {"id": "98", "username": "bob", "global_name": "Bob"}, "nick": None},
+    {"user": {"id": "97", "username": "mallory", "global_name": "M"}, "nick": "Bob"},
+]
+
 CONTENT, FILES, EMBEDS, ANSWER, ROWS, REASON = 2000, 10, 6000, 55, 5, 512
 # reference#uploading-files, by the server's resources/guild#guild-object-premium-tier
 FILE = {0: 10 << 20, 1: 10 << 20, 2: 50 << 20, 3: 100 << 20}
@@ -165,6 +172,16 @@ class Discord:
             case ["GET", "applications", "@me"]:
                 # resources/application#get-current-application
                 return {"id": "123456", "interactions_endpoint_url": self.endpoint}
+            case ["GET", "users", "@me", "guilds"]:
+                return [{"id": "100", "name": "Home"}]
+            case ["GET", "guilds", "100", "channels"]:
+                return [{"id": one, **place} for one, place in self.channels.items() if "guild_id" in place]
+            case ["GET", "guilds", "100", "members", "search"]:
+                # resources/guild#search-guild-members: "username or nickname starts with a provided string"
+                begins = request.query["query"].lower()
+                names = lambda one: (one["user"]["username"], one["nick"] or "")
+                found = [one for one in PEOPLE if any(name.lower().startswith(begins) for name in names(one))]
+                return found[: int(request.query.get("limit", 1))]
             case ["GET", "guilds", "100"]:
                 return {"id": "100", "premium_tier": self.tier}
             case ["POST", "users", "@me", "channels"]:
@@ -273,6 +290,10 @@ class Discord:
         # Not Discord's rule but the house's: nobody is called by accident.
         if body.get("allowed_mentions", {}).get("parse") != []:
             form(allowed_mentions="This double takes no message that calls somebody.")
+        # resources/message#allowed-mentions-object; whom it allows and does not name, it allows for nothing.
+        users = body["allowed_mentions"].get("users", [])
+        if len(users) > 100 or any(f"<@{user}>" not in (body.get("content") or "") for user in users):
+            form(allowed_mentions="Whom it calls is not in it.")
 
     def content(self, body, files, largest=FILE[0]):
         """resources/message#create-message and what it refers to."""

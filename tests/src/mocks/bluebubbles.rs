@@ -19,17 +19,22 @@
 //!
 //! `textFormatting` and `forceNew`, which a later one accepts and 1.9.9 may not, are refused here. The server ignores
 //! a member that a rule does not name; here it is refused, for nothing that is sent is to be ignored.
+//!
+//! [`mac`] is what people write on the Mac, and how it is handed over.
+
+pub mod mac;
 
 use std::{
     collections::BTreeSet,
     path::Path,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use anyhow::Result;
 use gatepost::store::now_ms;
 use serde_json::{Value, json};
 
+use self::mac::Mac;
 use super::{Answer, MockServer, Request, members, text};
 use crate::hub::secret;
 
@@ -131,148 +136,181 @@ pub fn holding(written: &[(&str, &str)]) -> Result<MockServer> {
             json!({"guid": guid, "text": "I say.", "isFromMe": false, "error": 0, "dateCreated": 0}),
         )
     });
-    let chats: Mutex<BTreeSet<String>> =
-        Mutex::new(written.clone().filter_map(|(chat, _)| chat.as_str().map(str::to_owned)).collect());
-    // What it has taken, as Messages keeps it.
-    let kept = Mutex::new(written.collect::<Vec<(Value, Value)>>());
-    MockServer::open(move |request| {
-        let mut query: Vec<&str> = request.query.split('&').collect();
-        let with = query.iter().position(|pair| *pair == "with=chats").map(|at| query.remove(at));
-        if query != [format!("password={PASSWORD}")] {
-            // `Unauthorized` (`errors.ts@560b1e5:19-31`). That the password is in the address is not in the sources
-            // that could be read.
-            return (
-                401,
-                json!({"status": 401, "message": "You are not authorized to access this resource", "error": {"type": "Authentication Error", "message": "Unauthorized"}}),
-            );
+    let (server, mac) = start_with()?;
+    let mut kept = mac.kept.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut chats = mac.chats.lock().unwrap_or_else(PoisonError::into_inner);
+    for (chat, message) in written {
+        chats.extend(chat.as_str().map(str::to_owned));
+        kept.push((chat, message));
+    }
+    drop((kept, chats));
+    Ok(server)
+}
+
+/// One whose Private API works, and the Mac behind it.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start_with() -> Result<(MockServer, Arc<Mac>)> {
+    let mac = Arc::new(Mac::default());
+    let (behind, files) = (Arc::clone(&mac), Arc::clone(&mac));
+    let server = MockServer::with_streams(
+        move |request| answer(request, &behind),
+        move |request, stream| files.take(request, stream),
+    )?;
+    Ok((server, mac))
+}
+
+fn answer(request: &Request, mac: &Mac) -> (u16, Value) {
+    let (kept, chats) = (&mac.kept, &mac.chats);
+    let mut query: Vec<&str> = request.query.split('&').collect();
+    let with = query.iter().position(|pair| *pair == "with=chats").map(|at| query.remove(at));
+    if query != [format!("password={PASSWORD}")] {
+        // `Unauthorized` (`errors.ts@560b1e5:19-31`). That the password is in the address is not in the sources
+        // that could be read.
+        return (
+            401,
+            json!({"status": 401, "message": "You are not authorized to access this resource", "error": {"type": "Authentication Error", "message": "Unauthorized"}}),
+        );
+    }
+    let path: Vec<&str> = request.path.trim_start_matches("/api/v1/").split('/').collect();
+    let body = request.json();
+    let there = |words: &'static Words| {
+        if is_there(&body, request, chats) { Ok(words) } else { Err((500, thrown(words, words.nowhere))) }
+    };
+    let checked: Result<&Words, (u16, Value)> = match (request.method.as_str(), path.as_slice()) {
+        // `ServerRouter.getInfo` (`serverRouter.ts@3eb94b1:15-17`), `getServerMetadata`
+        // (`generalInterface.ts@560b1e5:13-27`).
+        ("GET", ["server", "info"]) => {
+            let data = json!({"server_version": "1.9.9", "os_version": "26.0.1", "private_api": true, "helper_connected": true, "detected_imessage": mac::OWN});
+            return (200, json!({"status": 200, "data": data}));
         }
-        let path: Vec<&str> = request.path.trim_start_matches("/api/v1/").split('/').collect();
-        let body = request.json();
-        let there = |words: &'static Words| {
-            if is_there(&body, request, &chats) {
-                Ok(words)
+        // `MessageRouter.find` (`messageRouter.ts@172b95f:75-114`); its chats are named if they are asked for.
+        ("GET", ["message", guid]) => {
+            let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let Some((chat, message)) = kept.iter().find(|(_, message)| message["guid"] == *guid) else {
+                // `messageRouter.ts@172b95f:87`, `NotFound` (`errors.ts@560b1e5:61-73`).
+                let error = json!({"type": "Database Error", "message": "Message does not exist!"});
+                let message = "The requested resource was not found";
+                return (404, json!({"status": 404, "message": message, "error": error}));
+            };
+            let mut data = message.clone();
+            data["chats"] = if with.is_some() { json!([{"guid": chat}]) } else { json!([]) };
+            return (200, json!({"status": 200, "message": "Success", "data": data}));
+        }
+        // `ChatRouter.query` (`chatRouter.ts@2d43933:118-152`), `ChatInterface.get`
+        // (`chatInterface.ts@1c8ca80:26`): one GUID as it stands. A chat with a person is there once somebody has
+        // written.
+        ("POST", ["chat", "query"]) => {
+            let guid = body["guid"].as_str().unwrap_or_default();
+            let known = chats.lock().unwrap_or_else(PoisonError::into_inner).contains(guid);
+            let data = if known {
+                json!([{"guid": guid, "chatIdentifier": guid.rsplit(';').next()}])
             } else {
-                Err((500, thrown(words, words.nowhere)))
-            }
-        };
-        let checked: Result<&Words, (u16, Value)> = match (request.method.as_str(), path.as_slice()) {
-            // `ServerRouter.getInfo` (`serverRouter.ts@3eb94b1:15-17`), `getServerMetadata`
-            // (`generalInterface.ts@560b1e5:13-27`).
-            ("GET", ["server", "info"]) => {
-                let data = json!({"server_version": "1.9.9", "private_api": true, "helper_connected": true});
-                return (200, json!({"status": 200, "data": data}));
-            }
-            // `MessageRouter.find` (`messageRouter.ts@172b95f:75-114`); its chats are named if they are asked for.
-            ("GET", ["message", guid]) => {
-                let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                let Some((chat, message)) = kept.iter().find(|(_, message)| message["guid"] == *guid) else {
-                    // `messageRouter.ts@172b95f:87`, `NotFound` (`errors.ts@560b1e5:61-73`).
-                    let error = json!({"type": "Database Error", "message": "Message does not exist!"});
-                    let message = "The requested resource was not found";
-                    return (404, json!({"status": 404, "message": message, "error": error}));
-                };
-                let mut data = message.clone();
-                data["chats"] = if with.is_some() { json!([{"guid": chat}]) } else { json!([]) };
-                return (200, json!({"status": 200, "message": "Success", "data": data}));
-            }
-            // `ChatRouter.query` (`chatRouter.ts@2d43933:118-152`), `ChatInterface.get`
-            // (`chatInterface.ts@1c8ca80:26`): one GUID as it stands. A chat with a person is there once somebody has
-            // written.
-            ("POST", ["chat", "query"]) => {
-                let guid = body["guid"].as_str().unwrap_or_default();
-                let known = chats.lock().unwrap_or_else(PoisonError::into_inner).contains(guid);
-                let data = if known {
-                    json!([{"guid": guid, "chatIdentifier": guid.rsplit(';').next()}])
-                } else {
-                    json!([])
-                };
-                return (200, json!({"status": 200, "message": "Success", "data": data}));
-            }
-            // `ChatRouter.create` (`chatRouter.ts@2d43933:193-235`), `ChatInterface.create`
-            // (`chatInterface.ts@1c8ca80:282-333`): with a message, which makes the chat.
-            ("POST", ["chat", "new"]) => match created(&body) {
-                Ok(guid) => {
-                    let by_script = body["method"] == "apple-script";
-                    chats.lock().unwrap_or_else(PoisonError::into_inner).insert(guid.clone());
-                    let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                    let id = format!("GUID-{}", kept.len());
-                    let row = kept.len() + 1;
-                    let message = json!({"guid": id, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": now_ms(), "originalROWID": row});
-                    kept.push((json!(guid), message.clone()));
-                    if by_script {
-                        return no_such_chat();
-                    }
-                    let data = json!({"guid": guid, "messages": [message]});
-                    return (
-                        200,
-                        json!({"status": 200, "message": "Successfully created chat!", "data": data}),
-                    );
-                }
-                Err(why) => Err(bad_request(&why)),
-            },
-            // `MessageRouter.sendText` (`messageRouter.ts@172b95f:239-327`). Of a chat that Messages does not have nothing is
-            // sent, and nobody says so.
-            ("POST", ["message", "text"]) => {
-                sent(&body).map_err(|why| bad_request(&why)).and_then(|()| there(&TEXT))
-            }
-            // `MessageRouter.query` (`messageRouter.ts@172b95f:116-237`): of a chat that is not there it has nothing
-            // (144-151).
-            ("POST", ["message", "query"]) => {
-                let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                let of = |(chat, message): &(Value, Value)| {
-                    (*chat == body["chatGuid"] && message["dateCreated"].as_i64() >= body["after"].as_i64())
-                        .then(|| message.clone())
-                };
-                let most = usize::try_from(body["limit"].as_u64().unwrap_or(100)).unwrap_or(100);
-                let first = usize::try_from(body["offset"].as_u64().unwrap_or(0)).unwrap_or(0);
-                let mut found: Vec<Value> = kept.iter().filter_map(of).collect();
-                if body["sort"] != "ASC" {
-                    found.reverse();
-                }
-                let found: Vec<Value> = found.into_iter().skip(first).take(most).collect();
-                return match queried(&body) {
-                    Ok(()) => (
-                        200,
-                        json!({"status": 200, "message": "Successfully fetched messages!", "data": found}),
-                    ),
-                    Err(why) => bad_request(&why),
-                };
-            }
-            // `MessageRouter.sendAttachment` (`messageRouter.ts@172b95f:329-402`).
-            ("POST", ["message", "attachment"]) => {
-                attached(request).map_err(|why| bad_request(&why)).and_then(|()| there(&FILE))
-            }
-            // `MessageRouter.react` (`messageRouter.ts@172b95f:611-612`), `editMessage` (728-729) and `unsendMessage`
-            // (668-669) look for the message first.
-            ("POST", ["message", "react"]) => reacted(&body)
-                .and_then(|()| exists(&kept, body["selectedMessageGuid"].as_str().unwrap_or_default()))
-                .map_err(|why| bad_request(&why))
-                .and_then(|()| there(&REACTION)),
-            ("POST", ["message", guid, "edit"]) => {
-                let checked = edited(&body).and_then(|()| exists(&kept, guid));
-                return done(checked, &kept, guid, &EDIT, Some(&body["editedMessage"]));
-            }
-            // `unsendParamRules` (`messageValidator.ts@172b95f:209-211`).
-            ("POST", ["message", guid, "unsend"]) => {
-                let checked = members(&body, &[], &["partIndex"]).and_then(|()| exists(&kept, guid));
-                return done(checked, &kept, guid, &UNSEND, None);
-            }
-            // What it says of a path that it does not have is not in the sources that could be read.
-            _ => {
-                return (404, json!({"status": 404, "error": {"type": "Not Found", "message": "Not Found"}}));
-            }
-        };
-        match checked {
-            Ok(words) => {
-                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
-                let (guid, at) = (format!("GUID-{}", kept.len()), now_ms());
-                let message = json!({"guid": guid, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": at, "originalROWID": kept.len() + 1});
-                kept.push((body["chatGuid"].clone(), message));
-                (200, json!({"status": 200, "message": words.well, "data": {"guid": guid, "error": 0}}))
-            }
-            Err(said) => said,
+                json!([])
+            };
+            return (200, json!({"status": 200, "message": "Success", "data": data}));
         }
-    })
+        // `ChatRouter.create` (`chatRouter.ts@2d43933:193-235`), `ChatInterface.create`
+        // (`chatInterface.ts@1c8ca80:282-333`): with a message, which makes the chat.
+        ("POST", ["chat", "new"]) => match created(&body) {
+            Ok(guid) => {
+                let by_script = body["method"] == "apple-script";
+                chats.lock().unwrap_or_else(PoisonError::into_inner).insert(guid.clone());
+                let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+                let id = format!("GUID-{}", kept.len());
+                let row = kept.len() + 1;
+                let message = json!({"guid": id, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": now_ms(), "originalROWID": row});
+                kept.push((json!(guid), message.clone()));
+                if by_script {
+                    return no_such_chat();
+                }
+                let data = json!({"guid": guid, "messages": [message]});
+                return (200, json!({"status": 200, "message": "Successfully created chat!", "data": data}));
+            }
+            Err(why) => Err(bad_request(&why)),
+        },
+        // `MessageRouter.sendText` (`messageRouter.ts@172b95f:239-327`). Of a chat that Messages does not have nothing is
+        // sent, and nobody says so.
+        ("POST", ["message", "text"]) => {
+            sent(&body).map_err(|why| bad_request(&why)).and_then(|()| there(&TEXT))
+        }
+        // `MessageRouter.query` (`messageRouter.ts@172b95f:116-237`): of a chat that is not there it has nothing
+        // (144-151).
+        ("POST", ["message", "query"]) if body["where"].is_array() => {
+            return match queried(&body).and_then(|()| mac.select(&body).map_err(|error| format!("{error:#}")))
+            {
+                Ok(found) => {
+                    (200, json!({"status": 200, "message": "Successfully fetched messages!", "data": found}))
+                }
+                Err(why) => bad_request(&why),
+            };
+        }
+        ("POST", ["message", "query"]) => {
+            let kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let of = |(chat, message): &(Value, Value)| {
+                (*chat == body["chatGuid"] && message["dateCreated"].as_i64() >= body["after"].as_i64())
+                    .then(|| message.clone())
+            };
+            let most = usize::try_from(body["limit"].as_u64().unwrap_or(100)).unwrap_or(100);
+            let first = usize::try_from(body["offset"].as_u64().unwrap_or(0)).unwrap_or(0);
+            let mut found: Vec<Value> = kept.iter().filter_map(of).collect();
+            if body["sort"] != "ASC" {
+                found.reverse();
+            }
+            let found: Vec<Value> = found.into_iter().skip(first).take(most).collect();
+            return match queried(&body) {
+                Ok(()) => {
+                    (200, json!({"status": 200, "message": "Successfully fetched messages!", "data": found}))
+                }
+                Err(why) => bad_request(&why),
+            };
+        }
+        // `MessageRouter.sendAttachment` (`messageRouter.ts@172b95f:329-402`).
+        ("POST", ["message", "attachment"]) => {
+            attached(request).map_err(|why| bad_request(&why)).and_then(|()| there(&FILE))
+        }
+        // `MessageRouter.react` (`messageRouter.ts@172b95f:611-612`), `editMessage` (728-729) and `unsendMessage`
+        // (668-669) look for the message first.
+        ("POST", ["message", "react"]) => reacted(&body)
+            .and_then(|()| exists(kept, body["selectedMessageGuid"].as_str().unwrap_or_default()))
+            .map_err(|why| bad_request(&why))
+            .and_then(|()| there(&REACTION)),
+        ("POST", ["message", guid, "edit"]) => {
+            let checked = edited(&body).and_then(|()| exists(kept, guid));
+            return done(checked, kept, guid, &EDIT, Some(&body["editedMessage"]));
+        }
+        // `unsendParamRules` (`messageValidator.ts@172b95f:209-211`).
+        ("POST", ["message", guid, "unsend"]) => {
+            let checked = members(&body, &[], &["partIndex"]).and_then(|()| exists(kept, guid));
+            return done(checked, kept, guid, &UNSEND, None);
+        }
+        // `ChatRouter.startTyping` and `markRead` (`chatRouter.ts@2d43933`).
+        ("POST", ["chat", guid, "typing" | "read"]) => {
+            let known = chats.lock().unwrap_or_else(PoisonError::into_inner).contains(*guid);
+            return if known {
+                (200, json!({"status": 200, "message": "Success"}))
+            } else {
+                bad_request("no such chat")
+            };
+        }
+        // `HandleInterface.get` (`interfaces/handleInterface.ts@560b1e5`).
+        ("POST", ["handle", "query"]) => return (200, json!({"status": 200, "data": []})),
+        // What it says of a path that it does not have is not in the sources that could be read.
+        _ => {
+            return (404, json!({"status": 404, "error": {"type": "Not Found", "message": "Not Found"}}));
+        }
+    };
+    match checked {
+        Ok(words) => {
+            let mut kept = kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let (guid, at) = (format!("GUID-{}", kept.len()), now_ms());
+            let message = json!({"guid": guid, "text": body["message"], "isFromMe": true, "error": 0, "dateCreated": at, "originalROWID": kept.len() + 1});
+            kept.push((body["chatGuid"].clone(), message));
+            (200, json!({"status": 200, "message": words.well, "data": {"guid": guid, "error": 0}}))
+        }
+        Err(said) => said,
+    }
 }
 
 /// What was done to a message: the answer has the message itself (`messageRouter.ts@172b95f:677-689`, 744 to 756).
@@ -381,10 +419,12 @@ fn is_there(body: &Value, request: &Request, chats: &Mutex<BTreeSet<String>>) ->
     }
 }
 
-/// `queryBodyRules` (`messageValidator.ts@172b95f:52-64`); a chat is always named here.
+/// `queryBodyRules` (`messageValidator.ts@172b95f:52-64`).
 fn queried(body: &Value) -> Result<(), String> {
     let may = ["with", "convertAttachments", "where", "sort", "after", "before", "offset", "limit"];
-    members(body, &["chatGuid"], &may)?;
+    // All are asked for by a condition, those of a chat by its name.
+    let must = if body["where"].is_array() { &[][..] } else { &["chatGuid"][..] };
+    members(body, must, &may)?;
     let at_least = |name: &str, least: i64| body[name].is_null() || body[name].as_i64() >= Some(least);
     let sort = body["sort"].is_null() || matches!(body["sort"].as_str(), Some("ASC" | "DESC"));
     let limit = body["limit"].is_null() || matches!(body["limit"].as_u64(), Some(1..=1_000));

@@ -5,7 +5,7 @@
 
 use std::{
     collections::BTreeMap,
-    sync::{Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError},
     time::{SystemTime, UNIX_EPOCH},
 };
 
@@ -17,6 +17,10 @@ use super::{MockServer, Request, members};
 
 /// The space that the app is in.
 pub const SPACE: &str = "spaces/AAAA";
+/// A service account, and the file with its key: one that was made for tests.
+pub const ISSUER: &str = "gatepost@hub-test.iam.gserviceaccount.com";
+/// That file.
+pub const KEY: &str = include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json");
 /// The access token that it grants.
 pub const TOKEN: &str = "ya29.granted";
 
@@ -36,6 +40,8 @@ const MAX_ID: usize = 63;
 #[derive(Default)]
 struct Space {
     messages: BTreeMap<String, Value>,
+    /// Their names, in the order in which they were made.
+    order: Vec<String>,
     requests: BTreeMap<String, String>,
 }
 
@@ -46,8 +52,30 @@ type Said = Result<Value, (u16, &'static str, String)>;
 /// # Errors
 /// There is no port to listen on.
 pub fn start(issuer: &str) -> Result<MockServer> {
-    let (space, issuer) = (Mutex::new(Space::default()), issuer.to_owned());
-    MockServer::open(move |request| {
+    start_with(issuer).map(|(server, _)| server)
+}
+
+/// The space, as the people in it see it.
+#[derive(Clone, Default)]
+pub struct Seen(Arc<Mutex<Space>>);
+
+impl Seen {
+    /// The texts that are there, with their messages' names, in the order in which they were made.
+    pub fn texts(&self) -> Vec<(String, String)> {
+        let space = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = |name: &String| Some(space.messages.get(name)?["text"].as_str()?.to_owned());
+        space.order.iter().filter_map(|name| Some((name.clone(), text(name)?))).collect()
+    }
+}
+
+/// Starts one, with its space.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start_with(issuer: &str) -> Result<(MockServer, Seen)> {
+    let (seen, issuer) = (Seen::default(), issuer.to_owned());
+    let space = Arc::clone(&seen.0);
+    let server = MockServer::open(move |request| {
         if request.path == "/token" {
             return match granted(request, &issuer) {
                 Ok(()) => (200, json!({"access_token": TOKEN, "expires_in": 3599, "token_type": "Bearer"})),
@@ -66,7 +94,8 @@ pub fn start(issuer: &str) -> Result<MockServer> {
                 (code, json!({"error": {"code": code, "message": message, "status": status}}))
             }
         }
-    })
+    })?;
+    Ok((server, seen))
 }
 
 /// A form with a statement that the account has made, for the scope of Chat apps, for an hour at most. Whether it is signed
@@ -197,6 +226,7 @@ impl Space {
         (made["name"], made["thread"]) = (json!(name), json!({"name": thread}));
         made["createTime"] = json!(CREATED);
         self.requests.insert(request.to_owned(), name.clone());
+        self.order.push(name.clone());
         self.messages.insert(name, made.clone());
         Ok(made)
     }

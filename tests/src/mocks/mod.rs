@@ -10,7 +10,10 @@ pub mod evolution;
 pub mod googlechat;
 pub mod imsg;
 mod mock_server;
+pub mod pubsub;
 pub mod signal;
+pub mod teams;
+pub mod webhook;
 pub mod whatsapp;
 mod wire;
 

@@ -6,13 +6,12 @@
 
 use std::{
     path::Path,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, PoisonError},
 };
 
 use anyhow::Result;
+use gatepost::store::now_ms;
+use ring::hmac;
 use serde_json::{Value, json};
 
 use super::{Answer, MockServer, Request, members, text};
@@ -69,9 +68,37 @@ pub fn account(server: &MockServer, folder: &Path) -> Result<String> {
 /// # Errors
 /// There is no port to listen on.
 pub fn start() -> Result<MockServer> {
-    let count = AtomicU64::new(0);
+    start_with().map(|(server, _)| server)
+}
+
+/// The messages that it took, in order. It knows none again: whatever is posted twice is two messages.
+#[derive(Clone, Default)]
+pub struct Taken(Arc<Mutex<Vec<Value>>>);
+
+impl Taken {
+    /// Each with the id that it was given.
+    pub fn all(&self) -> Vec<(String, Value)> {
+        let all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.iter().enumerate().map(|(at, message)| (format!("wamid.{at}"), message.clone())).collect()
+    }
+
+    /// Takes one; its id.
+    fn take(&self, message: Value) -> String {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(message);
+        format!("wamid.{}", all.len() - 1)
+    }
+}
+
+/// Starts one, with the messages that it takes.
+///
+/// # Errors
+/// There is no port to listen on.
+pub fn start_with() -> Result<(MockServer, Taken)> {
+    let taken = Taken::default();
+    let taking = taken.clone();
     let uploads = Mutex::new(Vec::new());
-    MockServer::open(move |request| {
+    let server = MockServer::open(move |request| {
         if request.header("authorization") != format!("Bearer {TOKEN}") {
             return (401, error(190, "Error validating access token", ""));
         }
@@ -93,7 +120,7 @@ pub fn start() -> Result<MockServer> {
             ("POST", ["v24.0", NUMBER, "messages"]) => {
                 match message(&request.json(), &uploads.lock().unwrap_or_else(PoisonError::into_inner)) {
                     Ok(()) => {
-                        let id = format!("wamid.{}", count.fetch_add(1, Ordering::Relaxed));
+                        let id = taking.take(request.json());
                         // "wa_id: Omitted for BSUID-only sends", where `user_id` stands in its place.
                         let (to, user) = (request.json()["to"].clone(), request.json()["recipient"].clone());
                         let contacts = match to.is_null() {
@@ -110,7 +137,16 @@ pub fn start() -> Result<MockServer> {
             }
             _ => (404, error(100, "Unsupported request", "")),
         }
-    })
+    })?;
+    Ok((server, taken))
+}
+
+/// As Meta signs a notification with the app's secret, in `X-Hub-Signature-256`
+/// (<https://developers.facebook.com/docs/graph-api/webhooks/getting-started#validate-payloads>).
+pub fn signed(secret: &str, body: &[u8]) -> String {
+    let key = hmac::Key::new(hmac::HMAC_SHA256, secret.as_bytes());
+    let digits = hmac::sign(&key, body).as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+    format!("sha256={digits}")
 }
 
 /// That a message was read, and maybe that an answer to it is being written
@@ -128,9 +164,26 @@ fn sign(body: &Value) -> Result<(), String> {
 /// A notification of these messages to its number, from somebody with this number, user's id and name
 /// (<https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages>).
 pub fn notification((number, user, name): (&str, &str, &str), messages: &Value) -> Value {
-    let metadata = json!({"display_phone_number": "4915112345678", "phone_number_id": NUMBER});
     let contacts = json!([{"profile": {"name": name}, "wa_id": number, "user_id": user}]);
-    let value = json!({"messaging_product": "whatsapp", "metadata": metadata, "contacts": contacts, "messages": messages});
+    notified(&json!({"contacts": contacts, "messages": messages}))
+}
+
+/// A notification that these messages of its number's were sent
+/// (<https://developers.facebook.com/documentation/business-messaging/whatsapp/webhooks/reference/messages/status>).
+pub fn sent(messages: &[(String, Value)]) -> Value {
+    let status = |(id, message): &(String, Value)| {
+        json!({
+            "id": id, "status": "sent", "timestamp": (now_ms() / 1000).to_string(), "recipient_id": message["to"],
+            "biz_opaque_callback_data": message["biz_opaque_callback_data"],
+        })
+    };
+    notified(&json!({"statuses": messages.iter().map(status).collect::<Vec<_>>()}))
+}
+
+fn notified(what: &Value) -> Value {
+    let mut value = what.clone();
+    value["messaging_product"] = json!("whatsapp");
+    value["metadata"] = json!({"display_phone_number": "4915112345678", "phone_number_id": NUMBER});
     let changes = json!([{"field": "messages", "value": value}]);
     json!({"object": "whatsapp_business_account", "entry": [{"id": "102290129340398", "changes": changes}]})
 }

@@ -182,9 +182,11 @@ impl Shared {
 /// Hears a request out, as far as it comes at once, and answers.
 fn say(mut near: TcpStream, answer: &[u8]) -> Result<()> {
     let mut piece = vec![0; PIECE];
-    let _ = near.read(&mut piece)?;
+    let mut length = near.read(&mut piece)?;
     near.set_read_timeout(Some(REST))?;
-    while near.read(&mut piece).is_ok_and(|length| length == PIECE) {}
+    while length == PIECE {
+        length = near.read(&mut piece).unwrap_or(0);
+    }
     near.write_all(answer)?;
     Ok(near.shutdown(Shutdown::Write)?)
 }

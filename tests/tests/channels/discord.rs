@@ -176,6 +176,44 @@ fn all_that_an_agent_can_do_is_what_discords_schemas_take() -> Result<()> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_person_is_found_by_name_and_called_by_the_id_that_was_approved() -> Result<()> {
+    let (mock, folder) = (Mock::discord()?, tempfile::tempdir()?);
+    let mut fixture =
+        TestHub::start(&agents_on("discord", &mock.account(folder.path(), mock.token())?)).await?;
+    let courier = fixture.agent("courier").await?;
+    for name in ["@Ann Lee", "@ann.lee"] {
+        let sent = call(&courier, name, json!({"message": format!("For {name}")}))?;
+        ensure!(sent["state"] == "sent" && sent["to"] == "discord:@99", "{sent}");
+    }
+    ensure!(posted(&mock, "900")?.len() == 2);
+    // One wears the other's name.
+    let refused = courier.post("/v1/messages", &json!({"to": "discord:@Bob", "message": "For you"}))?;
+    let words = refused.body.to_string();
+    ensure!(refused.status == 400 && words.contains("@98 on Home, @97 on Home"), "{refused:?}");
+
+    let agent = fixture.agent("engineer").await?;
+    let held =
+        agent.send(&json!({"to": "discord:200", "message": "[Ann](mention:99), the oven! @everyone"}))?;
+    ensure!(held["state"] == "held", "{held}");
+    let seen = fixture.decide(Verdict::Approve).await?;
+    ensure!(seen.pages.concat().contains("[notifies] 99"), "{seen:?}");
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let bodies = posted(&mock, "200")?;
+    let [body] = bodies.as_slice() else { anyhow::bail!("{bodies:#?}") };
+    ensure!(
+        body["allowed_mentions"] == json!({"parse": [], "replied_user": false, "users": ["99"]}),
+        "{body}"
+    );
+    let content = text(body, "content");
+    ensure!(content.contains("<@99>, the oven!") && !content.contains("@everyone"), "{body}");
+    let refused =
+        agent.post("/v1/messages", &json!({"to": "discord:200", "message": "[all](mention:&99)"}))?;
+    ensure!(refused.body["reason"] == "bad_mention", "{refused:?}");
+    fixture.audit_is_whole().await
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_channel_as_it_was_shown_and_signed() -> Result<()> {
     let (mock, folder) = (Mock::discord()?, tempfile::tempdir()?);
     let mut fixture =

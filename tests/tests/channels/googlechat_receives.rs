@@ -3,105 +3,18 @@
 //!
 //! Installed by `tests/run --setup-only`: Google's library.
 
-use std::{
-    sync::{Arc, Mutex, PoisonError},
-    thread,
-    time::{Duration, Instant},
-};
-
 use anyhow::{Context as _, Result, ensure};
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_tests::{
     hub::{SpawnedHub, client::text, database, eventually, secret},
-    mocks::{MockServer, googlechat},
+    mocks::{
+        MockServer, googlechat,
+        pubsub::{self, Topic},
+    },
     peers::judge,
 };
 use serde_json::{Value, json};
 
 use super::turns;
-
-const KEY: &str = include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json");
-/// For so long a pull waits, and something that is not acknowledged is not told again.
-const WAITS: Duration = Duration::from_secs(6);
-const DEADLINE: Duration = Duration::from_secs(1);
-
-/// Something that was published.
-struct Published {
-    event: Value,
-    delivered: Option<Instant>,
-    times: usize,
-    acknowledged: bool,
-}
-
-/// A topic and its one subscription.
-#[derive(Clone, Default)]
-struct Topic(Arc<Mutex<Vec<Published>>>);
-
-impl Topic {
-    fn with<T>(&self, does: impl FnOnce(&mut Vec<Published>) -> T) -> T {
-        does(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn publish(&self, event: Value) {
-        self.with(|all| all.push(Published { event, delivered: None, times: 0, acknowledged: false }));
-    }
-
-    /// How often each was told, and whether it was acknowledged.
-    fn told(&self) -> Vec<(usize, bool)> {
-        self.with(|all| all.iter().map(|one| (one.times, one.acknowledged)).collect())
-    }
-
-    fn pull(&self) -> Value {
-        let until = Instant::now() + WAITS;
-        loop {
-            let received = self.with(|all| {
-                let due = |one: &Published| one.delivered.is_none_or(|at| at.elapsed() > DEADLINE);
-                let due = all.iter_mut().enumerate().filter(|(_, one)| !one.acknowledged && due(one));
-                due.map(|(n, one)| {
-                    (one.delivered, one.times) = (Some(Instant::now()), one.times + 1);
-                    json!({"ackId": format!("ack-{n}"), "message": {"data": STANDARD.encode(one.event.to_string()), "messageId": n.to_string()}})
-                })
-                .collect::<Vec<_>>()
-            });
-            if !received.is_empty() {
-                return json!({"receivedMessages": received});
-            }
-            if Instant::now() > until {
-                return json!({});
-            }
-            thread::sleep(Duration::from_millis(20));
-        }
-    }
-
-    /// Serves the REST interface
-    /// (<https://cloud.google.com/pubsub/docs/reference/rest/v1/projects.subscriptions>). The first acknowledgement is lost if `forgets`.
-    fn serve(&self, forgets: bool) -> Result<MockServer> {
-        let (topic, forgets) = (self.clone(), Mutex::new(forgets));
-        MockServer::open(move |request| {
-            if request.header("authorization") != format!("Bearer {}", googlechat::TOKEN) {
-                return (401, json!({"error": {"code": 401, "status": "UNAUTHENTICATED"}}));
-            }
-            let verb = request.path.strip_prefix("/v1/projects/house/subscriptions/gatepost:");
-            match (verb, request.json()) {
-                (Some("pull"), body) if body["maxMessages"].as_u64() > Some(0) => (200, topic.pull()),
-                (Some("acknowledge"), body) => {
-                    let mut forgets = forgets.lock().unwrap_or_else(PoisonError::into_inner);
-                    if std::mem::take(&mut *forgets) {
-                        return (503, json!({"error": {"code": 503, "status": "UNAVAILABLE"}}));
-                    }
-                    let ids = body["ackIds"].as_array().cloned().unwrap_or_default();
-                    topic.with(|all| {
-                        for (n, one) in all.iter_mut().enumerate() {
-                            one.acknowledged |= ids.contains(&json!(format!("ack-{n}")));
-                        }
-                    });
-                    (200, json!({}))
-                }
-                _ => (404, json!({"error": {"code": 404, "status": "NOT_FOUND"}})),
-            }
-        })
-    }
-}
 
 fn ann() -> Value {
     json!({"name": "users/1", "displayName": "Ann", "email": "ann@hub.test", "type": "HUMAN"})
@@ -130,9 +43,10 @@ fn hearing(google: &MockServer, pubsub: &MockServer, key: &str) -> Result<Spawne
          [people.ann]\nids = [\"googlechat:ann@hub.test\"]\nscope = \"owner\"\n\
          [routes.engineer]\nfrom = [\"googlechat:*\"]\nagent = \"engineer\"\n\
          [channels.googlechat.home]\nkey = {key}\nbase_url = \"{}\"\ntoken_url = \"{}/token\"\n\
-         receive = true\nsubscription = \"projects/house/subscriptions/gatepost\"\npubsub_url = \"{}\"\n",
+         receive = true\nsubscription = \"{}\"\npubsub_url = \"{}\"\n",
         google.url(),
         google.url(),
+        pubsub::SUBSCRIPTION,
         pubsub.url()
     ))
 }
@@ -150,12 +64,12 @@ fn googles_own_library_reads_what_the_double_tells() -> Result<()> {
 
 #[test]
 fn what_is_pulled_becomes_a_turn_once_and_is_acknowledged_after_its_row() -> Result<()> {
-    let google = googlechat::start("gatepost@hub-test.iam.gserviceaccount.com")?;
+    let google = googlechat::start(googlechat::ISSUER)?;
     let topic = Topic::default();
     let pubsub = topic.serve(true)?;
     topic.publish(event("MESSAGE", asked()));
     let secrets = tempfile::tempdir()?;
-    let mut hub = hearing(&google, &pubsub, &secret(secrets.path(), "key.json", KEY)?)?;
+    let mut hub = hearing(&google, &pubsub, &secret(secrets.path(), "key.json", googlechat::KEY)?)?;
     let agent = hub.agent("engineer")?;
     let told = turns::take(&agent)?;
     ensure!(

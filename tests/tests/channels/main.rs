@@ -5,6 +5,7 @@ mod flavours;
 mod googlechat;
 mod googlechat_receives;
 mod imessage;
+mod imessage_receives;
 mod mail;
 mod matrix;
 mod matrix_receives;

@@ -10,7 +10,7 @@ use gatepost::channels::{PartKey, RateHints};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     adapter::opened,
-    hub::{SpawnedHub, TestHub, agents_on, client::text},
+    hub::{SpawnedHub, TestHub, agents_on, client::text, eventually},
     main_job,
     peers::{Account, Synapse, html_check},
 };
@@ -206,6 +206,67 @@ async fn a_room_that_the_account_is_not_in_fails_with_the_servers_words() -> Res
         agent.post("/v1/messages", &json!({"to": "matrix:#kitchen:hub.test", "message": "Hello"}))?;
     ensure!(refused.status == 400 && text(&refused.body, "hint").contains("room id"), "{refused:?}");
     Ok(())
+}
+
+/// Names as Synapse has them, and whom its push rules count a message for.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_and_a_person_are_found_by_name_and_who_is_called_is_notified() -> Result<()> {
+    let server = Fixture::build()?;
+    let (bot, anna) = (&server.bot.access_token, &server.anna.access_token);
+    let put = |token: &str, path: String, body: Value| -> Result<()> {
+        let (status, said) = server.synapse.call("PUT", &path, Some(token), Some(&body))?;
+        ensure!(status == 200, "{path}: {status} {said}");
+        Ok(())
+    };
+    put(bot, format!("v3/rooms/{}/state/m.room.name", server.room), json!({"name": "Kitchen"}))?;
+    put(anna, format!("v3/profile/{}/displayname", server.anna.user_id), json!({"displayname": "Anna Lee"}))?;
+    let direct = server.synapse.create_room(bot)?;
+    server.synapse.invite(bot, &direct, &server.anna.user_id)?;
+    server.synapse.join(anna, &direct)?;
+    let list = json!({(server.anna.user_id.as_str()): [direct]});
+    put(bot, format!("v3/user/{}/account_data/m.direct", server.bot.user_id), list)?;
+
+    let mut fixture = TestHub::start(&agents_on("matrix", &server.channel("token"))).await?;
+    let courier = fixture.agent("courier").await?;
+    for (name, room) in [("#kitchen", &server.room), ("@Anna Lee", &direct)] {
+        let sent = courier.send_and_wait(&json!({"to": format!("matrix:{name}"), "message": "Hello"}))?;
+        ensure!(sent["state"] == "sent" && sent["to"] == format!("matrix:{room}"), "{sent}");
+    }
+    let refused = courier.post("/v1/messages", &json!({"to": "matrix:@Anna", "message": "Hello"}))?;
+    ensure!(
+        refused.status == 400 && refused.body.to_string().contains("that is called @anna"),
+        "{refused:?}"
+    );
+
+    // What her push rules made of it: the messages that called her by her id.
+    let called = || -> Result<Vec<Value>> {
+        let (_, said) = server.synapse.call("GET", "v3/notifications?only=highlight", Some(anna), None)?;
+        Ok(said["notifications"].as_array().context("a list")?.clone())
+    };
+    ensure!(called()?.is_empty(), "{:?}", called()?);
+    let agent = fixture.agent("engineer").await?;
+    let words = format!("[Anna](mention:{}), the oven! @room", server.anna.user_id);
+    let held = agent.send(&json!({"to": format!("matrix:{}", server.room), "message": words}))?;
+    let seen = fixture.decide(Verdict::Approve).await?;
+    ensure!(seen.pages.concat().contains("[notifies]"), "{seen:?}");
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let events = server.messages()?;
+    let content = &events.last().context("an event")?["content"];
+    ensure!(content["m.mentions"] == json!({"user_ids": [server.anna.user_id]}), "{content}");
+    ensure!(!text(content, "body").contains("mention:"), "{content}");
+    let html = text(content, "formatted_body");
+    ensure!(
+        html.contains(&format!("<a href=\"https://matrix.to/#/{}\">Anna</a>", server.anna.user_id)),
+        "{html}"
+    );
+    let problems = html_check(&[html])?;
+    ensure!(problems.is_empty(), "{problems:#?}");
+    // Synapse counts behind the event.
+    eventually("she is called once", || {
+        let is_it = matches!(called()?.as_slice(), [one] if one["event"]["content"] == *content);
+        Ok(is_it.then_some(()))
+    })
 }
 
 /// Everything that is done to a room, by the tool, read back as Anna sees it.

@@ -51,6 +51,27 @@ fn key() -> PartKey {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_text_calls_the_person_whose_id_was_approved_and_nobody_else() -> Result<()> {
+    let server = Fixture::build(Slack::SCOPES)?;
+    let ann = server.slack.user("anna")?;
+    let mut fixture = TestHub::start(&agents_on("slack", &server.channel("token"))).await?;
+    let agent = fixture.agent("engineer").await?;
+    let to = format!("slack:{}", server.kitchen);
+    let words = format!("[Ann](mention:{ann}), the oven! <@{ann}> <!channel>");
+    let held = agent.send(&json!({"to": to, "message": words}))?;
+    let seen = fixture.decide(Verdict::Approve).await?;
+    ensure!(seen.pages.concat().contains(&format!("[notifies] {ann}")), "{seen:?}");
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let messages = server.slack.messages(&server.kitchen)?;
+    let arrived = text(&messages[0], "text");
+    ensure!(arrived.contains(&format!("<@{ann}>, the oven! &lt;@{ann}&gt; &lt;!channel&gt;")), "{arrived}");
+    let refused = agent.post("/v1/messages", &json!({"to": to, "message": "[all](mention:!channel)"}))?;
+    ensure!(refused.body["reason"] == "bad_mention", "{refused:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_approved_message_arrives_in_the_channel_once_and_a_denied_one_does_not() -> Result<()> {
     let server = Fixture::build(Slack::SCOPES)?;
     let mut fixture = TestHub::start(&agents_on("slack", &server.channel("token"))).await?;

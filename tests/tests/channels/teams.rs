@@ -4,16 +4,10 @@
 //! Installed by `tests/run --setup-only`: Agents Playground, the parser of Adaptive Cards.
 
 use gatepost::channels::envelope::Envelope;
-use std::{
-    fs,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::fs;
 
 use anyhow::{Context as _, Result, anyhow, ensure};
-use base64::{
-    Engine as _,
-    engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
-};
+use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost::{
     channels::{Failure, OutgoingPart, PartKey, RateHints, teams::receive},
     message::{
@@ -27,13 +21,11 @@ use gatepost_tests::{
     adapter::{extras, opened, outgoing, request_of},
     hub::{TestHub, agents_on, client::text, eventually, secret},
     main_job,
-    mocks::MockServer,
+    mocks::{
+        MockServer,
+        teams::{connector, microsoft, token},
+    },
     peers::{Playground, cards_check},
-};
-use ring::{
-    rand::SystemRandom,
-    rsa::PublicKeyComponents,
-    signature::{RSA_PKCS1_SHA256, RsaKeyPair},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -257,91 +249,6 @@ fn what_the_playground_tells_a_bot_is_read() -> Result<()> {
     );
     ensure!(all[0].author.same_as.len() == 1 && all[0].said_at.is_some(), "{said}");
     Ok(())
-}
-
-/// A key pair of the tests' own, by which a mock of the Connector signs.
-pub(super) fn connector() -> Result<RsaKeyPair> {
-    let file = include_str!("../../../daemon/src/channels/googlechat/testdata/service-account.json");
-    let file: Value = serde_json::from_str(file)?;
-    let der: String = text(&file, "private_key").lines().filter(|line| !line.starts_with("-----")).collect();
-    RsaKeyPair::from_pkcs8(&STANDARD.decode(der)?).map_err(|_| anyhow!("the key cannot be read"))
-}
-
-/// A token of the Connector's for this bot and service.
-pub(super) fn token(pair: &RsaKeyPair, app: &str, service: &str) -> Result<String> {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
-    let header = json!({"alg": "RS256", "typ": "JWT", "kid": "k-1"});
-    let claims = json!({
-        "iss": "https://api.botframework.com", "aud": app, "serviceurl": service, "nbf": now, "exp": now + 600,
-    });
-    let encode = |value: &Value| URL_SAFE_NO_PAD.encode(value.to_string());
-    let said = format!("{}.{}", encode(&header), encode(&claims));
-    let mut signature = vec![0; pair.public().modulus_len()];
-    let signed = pair.sign(&RSA_PKCS1_SHA256, &SystemRandom::new(), said.as_bytes(), &mut signature);
-    signed.map_err(|_| anyhow!("the key does not sign"))?;
-    Ok(format!("{said}.{}", URL_SAFE_NO_PAD.encode(signature)))
-}
-
-/// Teams, Microsoft's keys and somebody's OneDrive in one: each is strict about what it is asked.
-pub(super) fn microsoft(pair: &RsaKeyPair) -> Result<MockServer> {
-    let key: PublicKeyComponents<Vec<u8>> = pair.public().into();
-    let (n, e) = (URL_SAFE_NO_PAD.encode(key.n), URL_SAFE_NO_PAD.encode(key.e));
-    MockServer::open(move |request| {
-        let no = |why: &str| (400, json!({"error": {"code": "BadSyntax", "message": why}}));
-        match (request.method.as_str(), request.path.as_str()) {
-            ("POST", "/my-tenant/oauth2/v2.0/token") => {
-                (200, json!({"token_type": "Bearer", "expires_in": 3600, "access_token": "a.granted.token"}))
-            }
-            ("GET", "/openid") => {
-                (200, json!({"jwks_uri": format!("http://{}/keys", request.header("host"))}))
-            }
-            ("GET", "/keys") => {
-                (200, json!({"keys": [{"kid": "k-1", "n": n, "e": e, "endorsements": ["msteams"]}]}))
-            }
-            ("POST", path)
-                if path.starts_with("/teams/v3/conversations/") && path.contains("/activities") =>
-            {
-                let body = request.json();
-                let place =
-                    path.trim_start_matches("/teams/v3/conversations/").split('/').next().unwrap_or_default();
-                if !["a:1abcdef", "19:abc@thread.tacv2;messageid=1700000000000"].contains(&place) {
-                    return no("there is no such conversation");
-                }
-                let card = &body["attachments"][0];
-                // https://learn.microsoft.com/microsoftteams/platform/bots/how-to/bots-filesv4#sample-send-file-consent-card
-                let whole = match card["contentType"].as_str() {
-                    None => body["text"].is_string() || body["type"] == "typing",
-                    Some("application/vnd.microsoft.card.adaptive") => {
-                        card["content"]["type"] == "AdaptiveCard"
-                    }
-                    Some("application/vnd.microsoft.teams.card.file.consent") => {
-                        card["name"].is_string()
-                            && card["content"]["sizeInBytes"].is_u64()
-                            && card["content"]["acceptContext"].is_object()
-                    }
-                    Some("application/vnd.microsoft.teams.card.file.info") => {
-                        card["contentUrl"].is_string() && card["content"]["uniqueId"].is_string()
-                    }
-                    Some(_) => false,
-                };
-                if whole { (201, json!({"id": "1700000000000"})) } else { no("that is no activity") }
-            }
-            // Where the file lies that somebody sent, for whoever has its address.
-            ("GET", "/drive")
-                if request.query == "tempauth=hush" && request.header("authorization").is_empty() =>
-            {
-                (200, json!({"the": "plan"}))
-            }
-            ("PUT", "/drive") => {
-                let range = format!("bytes 0-{}/{}", request.body.len() - 1, request.body.len());
-                match request.query == "token=hush" && request.header("content-range") == range {
-                    true => (201, json!({"id": "drive-1"})),
-                    false => no("that is not what room was made for"),
-                }
-            }
-            _ => (404, json!({"error": {"code": "NotFound", "message": "there is no such thing"}})),
-        }
-    })
 }
 
 /// What Teams tells the bot when Ann has answered to an offer.

@@ -6,16 +6,16 @@
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
     hub::{Client, SpawnedHub, client::text, eventually, secret},
-    mocks::MockServer,
+    mocks::{
+        MockServer,
+        teams::{connector, microsoft, token},
+    },
 };
 use ring::signature::RsaKeyPair;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::{
-    teams::{connector, microsoft, token},
-    turns,
-};
+use super::turns;
 
 const SERVICE: &str = "https://smba.test/teams/";
 const ANN: &str = "0de69e5e-2da8-4cf2-821f-5e6585b2c65b";

@@ -2,12 +2,12 @@
 //!
 //! Installed by `tests/run --setup-only`: Node, the library of Standard Webhooks.
 
-use std::{collections::BTreeMap, fs, path::Path, sync::Mutex};
+use std::{fs, path::Path};
 
 use anyhow::{Result, ensure};
 use gatepost_tests::{
     hub::{TestHub, client::text},
-    mocks::{Answer, MockServer, Request},
+    mocks::{Answer, MockServer, Request, webhook},
     peers::WebhookReceiver,
 };
 use serde_json::{Value, json};
@@ -82,20 +82,7 @@ async fn the_standards_own_library_verifies_what_arrives_and_no_request_under_an
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_that_knows_its_ids_gets_each_message_once() -> Result<()> {
     let secrets = tempfile::tempdir()?;
-    let known = Mutex::new(BTreeMap::new());
-    let server = MockServer::open(move |request| {
-        if request.method == "HEAD" {
-            return (200, Value::Null);
-        }
-        let id = request.header("webhook-id").to_owned();
-        if id.len() != 32 || request.path != "/hook" {
-            return (400, json!({"error": "without an id"}));
-        }
-        let mut known = known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let next = known.len();
-        let id = *known.entry(id).or_insert(next);
-        (200, json!({"id": format!("w{id}")}))
-    })?;
+    let (server, _) = webhook::receiver(NEW)?;
     let mut fixture = TestHub::start(&account(secrets.path(), &format!("{}/hook", server.url()))?).await?;
     let agent = fixture.agent("courier").await?;
     let sent =

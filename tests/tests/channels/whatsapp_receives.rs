@@ -4,7 +4,10 @@ use anyhow::{Result, ensure};
 use gatepost_link::Digest;
 use gatepost_tests::{
     hub::{Client, SpawnedHub, client::text, eventually, secret},
-    mocks::{Answer, MockServer, evolution, whatsapp},
+    mocks::{
+        Answer, MockServer, evolution,
+        whatsapp::{self, signed},
+    },
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -19,15 +22,6 @@ fn hub(account: &str) -> Result<SpawnedHub> {
          scope = \"owner\"\n[routes.engineer]\nfrom = [\"whatsapp:*\"]\nagent = \"engineer\"\n\
          [channels.whatsapp.home]\nreceive = true\n{account}"
     ))
-}
-
-/// As Meta signs (RFC 2104).
-fn signed(secret: &str, body: &[u8]) -> String {
-    let pad = |with: u8| -> Vec<u8> {
-        (0..64).map(|n| secret.as_bytes().get(n).copied().unwrap_or(0) ^ with).collect()
-    };
-    let inner = Digest::of(&[pad(0x36), body.to_vec()].concat());
-    format!("sha256={}", Digest::of(&[pad(0x5c), inner.0.to_vec()].concat()))
 }
 
 fn notify(hub: &SpawnedHub, header: (&str, &str), body: &[u8]) -> Result<u16> {

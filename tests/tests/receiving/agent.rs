@@ -93,7 +93,7 @@ impl<'a> Agent<'a> {
     fn takes(&self, turn: &Value) -> Result<()> {
         let items = turn["items"].as_array().context("items")?.iter();
         let lines: Vec<(&str, &str)> = items
-            .filter(|item| item["kind"] == "message")
+            .filter(|item| ["message", "webhook"].contains(&text(item, "kind")))
             .map(|item| (text(item, "text").trim(), text(item, "message_id")))
             .filter(|(line, _)| !line.is_empty())
             .collect();

@@ -168,6 +168,7 @@ fn balance(stage: &Stage<'_>, client: &Client, did: &Did, lines: usize) -> Resul
     let received = ordered(house, stage.lines()?);
     ensure!(received == hers, "{} of {lines} are there: {}", received.len(), difference(&received, &hers));
     let edits: Vec<String> = (0..lines).filter(|number| number % CHANGED == 3).map(changed).collect();
+    // The last may have to be told again.
     stage.until("every edit is received", || {
         Ok((stage.rows("edit")?.len() >= edits.len() || !house.tells_edits()).then_some(()))
     })?;
@@ -201,7 +202,9 @@ fn balance(stage: &Stage<'_>, client: &Client, did: &Did, lines: usize) -> Resul
             other => anyhow::bail!("the answer to {line} is {other}"),
         }
     }
-    let has = ordered(house, arrived.iter().map(|Arrived { text, .. }| text.clone()).collect());
+    let expected = ordered(house, expected);
+    let has: Vec<String> = arrived.iter().map(|Arrived { text, .. }| text.clone()).collect();
+    let has = ordered(house, has);
     ensure!(has == expected, "Ann has {} of {}: {}", has.len(), expected.len(), difference(&has, &expected));
     for (line, id) in &did.reactions {
         let state = state(id)?;
@@ -217,14 +220,6 @@ fn balance(stage: &Stage<'_>, client: &Client, did: &Did, lines: usize) -> Resul
     ))
 }
 
-/// What was told, in the order of Ann's lines where the platform tells them in any.
-fn ordered(house: &dyn House, mut told: Vec<String>) -> Vec<String> {
-    if !house.keeps_order() {
-        told.sort();
-    }
-    told
-}
-
 /// The hub's own transcript of the session has the same, both ways.
 fn transcript(stage: &Stage<'_>, client: &Client, hers: &[String], did: &Did) -> Result<()> {
     let db = database::open(&stage.hub.data_dir())?;
@@ -237,13 +232,13 @@ fn transcript(stage: &Stage<'_>, client: &Client, hers: &[String], did: &Did) ->
         for line in answer["lines"].as_array().context("lines")? {
             let words = text(line, "text").trim().to_owned();
             match (line["mine"].as_bool(), text(line, "kind")) {
-                (Some(false), "message") => said.push(words),
+                (Some(false), kind) if kind == stage.house.kind() => said.push(words),
                 (Some(true), "send") => answered.push(words),
                 _ => {}
             }
         }
     }
-    let (said, mut answered) = (ordered(stage.house, said), ordered(stage.house, answered));
+    let said = ordered(stage.house, said);
     ensure!(said == hers, "the transcript has of hers: {}", difference(&said, hers));
     let mut expected = Vec::new();
     for line in hers {
@@ -252,8 +247,17 @@ fn transcript(stage: &Stage<'_>, client: &Client, hers: &[String], did: &Did) ->
         }
     }
     answered.retain(|words| expected.contains(words));
+    let answered = ordered(stage.house, answered);
     ensure!(answered == expected, "the transcript has of the agent's: {}", difference(&answered, &expected));
     Ok(())
+}
+
+/// As they are, where the platform keeps their order; else by their numbers.
+fn ordered(house: &dyn House, mut lines: Vec<String>) -> Vec<String> {
+    if !house.keeps_order() {
+        lines.sort();
+    }
+    lines
 }
 
 /// As it stands in a query (RFC 3986).

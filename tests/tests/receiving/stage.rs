@@ -74,11 +74,8 @@ impl<'a> Stage<'a> {
     /// What `/v1/channels` says of the account.
     pub(crate) fn standing(&self) -> Result<Value> {
         let told = self.hub.operator()?.get("/v1/channels")?.body;
-        let all = told["channels"].as_array().into_iter().flatten();
-        all.filter(|one| one["channel"] == self.house.channel())
-            .next_back()
-            .cloned()
-            .context("the account is listed")
+        let mut all = told["channels"].as_array().into_iter().flatten().rev();
+        all.find(|one| one["channel"] == self.house.channel()).cloned().context("the account is listed")
     }
 
     /// Ann does something, as often as it takes: a hub that is killed or cut off takes no notification.
@@ -95,7 +92,7 @@ impl<'a> Stage<'a> {
 
     /// The lines that the hub has, in the order of its rows.
     pub(crate) fn lines(&self) -> Result<Vec<String>> {
-        self.rows("message")
+        self.rows(self.house.kind())
     }
 
     /// The texts of rows of this kind.
@@ -115,7 +112,7 @@ impl<'a> Stage<'a> {
 
     /// Waits.
     pub(crate) fn until<T>(&self, what: &str, look: impl FnMut() -> Result<Option<T>>) -> Result<T> {
-        self.until_within(what, PATIENCE, look)
+        self.until_within(what, PATIENCE + self.house.silence(), look)
     }
 
     /// Waits so long at most.

@@ -15,8 +15,6 @@ use super::{
     stage::Stage,
 };
 
-/// A line and its answer are not so many pieces at any platform.
-const PIECES: usize = 12;
 /// So long a hub that is to die at a piece that does not come is given: some platforms are written to once a second.
 const QUIET: Duration = Duration::from_secs(3);
 
@@ -50,8 +48,9 @@ fn each_step(house: &dyn House, steps: usize) -> Result<()> {
                 let door = house.notifies().then_some(&stage.door);
                 let wires: Vec<&Wire> = stage.wires.iter().chain(door).collect();
                 let wire = wires[step % wires.len()];
-                wire.after(step / wires.len() % PIECES, stage.killer()?);
-                stage.tell(Told::Line(step, &line))?;
+                wire.after(step / wires.len() % house.pieces(), stage.killer()?);
+                // A hub that dies at the notification itself takes it when it runs again.
+                let taken = house.tell(Told::Line(step, &line)).is_ok();
                 let start = Instant::now();
                 while wire.waits() && start.elapsed() < QUIET && !is_answered(house, &line)? {
                     thread::sleep(Duration::from_millis(5));
@@ -60,6 +59,9 @@ fn each_step(house: &dyn House, steps: usize) -> Result<()> {
                 stage.clear();
                 stage.hub.kill()?;
                 stage.hub.run_without_waiting()?;
+                if !taken {
+                    stage.tell(Told::Line(step, &line))?;
+                }
                 stage.has(&line)?;
                 let receipt = stage.until("it is answered, for good", || {
                     let Some(id) = agent.did().answers.get(&line).cloned() else { return Ok(None) };

@@ -22,6 +22,8 @@ pub(crate) struct Link {
 pub(crate) enum LinkKind {
     /// None: another scheme, or white space in the URL.
     Other,
+    /// A person who is called by it, where a platform has that: see [`Link::person`].
+    Mention,
     /// Most: a mail address, or a host name of a local network.
     Usual,
     /// All that have links: a host on the web.
@@ -34,12 +36,29 @@ impl LinkKind {
         if may_have_space && url.contains(char::is_whitespace) {
             return Self::Other;
         }
+        if mentioned(url).is_some_and(is_id) {
+            return Self::Mention;
+        }
         match strip_scheme(url, "http://").or_else(|| strip_scheme(url, "https://")) {
             Some(rest) if is_public(rest) => Self::Web,
             Some(_) => Self::Usual,
             None => strip_scheme(url, "mailto:").map_or(Self::Other, |_| Self::Usual),
         }
     }
+}
+
+/// The scheme of an address that is a person's id: a link to it calls them, where the platform has that.
+const MENTION: &str = "mention:";
+
+/// The id in the address of a mention, whatever it looks like.
+pub(crate) fn mentioned(url: &str) -> Option<&str> {
+    strip_scheme(url, MENTION)
+}
+
+/// Whether an id has only signs that are no mark on any platform, and as many as the longest ids have, Matrix's.
+fn is_id(id: &str) -> bool {
+    let is_sign = |b: u8| b.is_ascii_alphanumeric() || b"@:._=+-/".contains(&b);
+    (1..=255).contains(&id.len()) && id.bytes().all(is_sign)
 }
 
 /// The rest of a URL after `scheme`, which is compared regardless of case.
@@ -80,7 +99,17 @@ fn is_port(port: &str) -> bool {
 impl Link {
     /// Whether `label` is the URL itself, so that a reader sees where it leads.
     pub(crate) fn is_bare(&self, label: &str) -> bool {
-        is_bare(label, &self.url)
+        let is_id = |id: &str| {
+            label
+                .strip_suffix('>')
+                .is_some_and(|label| label.trim_start_matches('<').trim_start_matches('@') == id)
+        };
+        is_bare(label, &self.url) || self.person().is_some_and(is_id)
+    }
+
+    /// The id of the person whom it calls.
+    pub(crate) fn person(&self) -> Option<&str> {
+        mentioned(&self.url).filter(|_| self.kind == LinkKind::Mention)
     }
 }
 

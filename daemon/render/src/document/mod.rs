@@ -20,7 +20,7 @@ mod text;
 mod texts;
 mod tree;
 
-pub(crate) use link::{Link, LinkKind, UrlForm, bare_urls, strip_scheme};
+pub(crate) use link::{Link, LinkKind, UrlForm, bare_urls, mentioned, strip_scheme};
 pub(crate) use spoiler::{SPOILER_BARS, SPOILER_LABEL, find_bars, hide_between_bars, may_have_spoilers};
 pub(crate) use style::{Attribute, TextStyle};
 pub(crate) use table::{Grid, Table, TableLines, push_repeated};

@@ -143,7 +143,9 @@ impl<'a> Text<'a> {
         for link in self.links[first..].iter().take_while(|link| link.range.end <= range.end) {
             push_lines(&self.text[at..link.range.end], newline, out);
             at = link.range.end;
-            if !link.is_bare(&self.text[link.range.clone()]) {
+            // Readers are shown the name of a mention, and approvers the id.
+            let is_name = urls == UrlForm::Round && link.person().is_some();
+            if !is_name && !link.is_bare(&self.text[link.range.clone()]) {
                 urls.push(&link.url, out);
             }
         }

@@ -197,6 +197,40 @@ impl Texts {
         restyled
     }
 
+    /// All of their links.
+    pub(crate) fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// An open text that is the same as `text`, but each label of a mention is what `written` says.
+    pub(crate) fn with_mentions(text: Text<'_>, written: impl Fn(&Link) -> Option<String>) -> Self {
+        let mut out = Self::default();
+        let mut kept = None;
+        for (at, slice, style) in text.slices_at(0..text.text.len()) {
+            let Some(link) = style.link().map(|link| &text.links[link]) else {
+                out.push(slice, style);
+                continue;
+            };
+            let (begins, ends) = (at == link.range.start, at + slice.len() == link.range.end);
+            let mention = written(link);
+            if begins || kept.is_none() {
+                kept = Some(out.open_link(link.url.clone()));
+            }
+            match &mention {
+                Some(mention) if begins => {
+                    let style = TextStyle::new(style.attributes().filter(|one| *one != Attribute::Code));
+                    out.push(mention, style.with_link(kept));
+                }
+                Some(_) => {}
+                None => out.push(slice, style.with_link(kept)),
+            }
+            if ends && let Some(open) = kept.take() {
+                out.close_link(open);
+            }
+        }
+        out
+    }
+
     /// An open text that is the same as `text`, but each link that `is_too_long` is replaced by its label and its bare URL.
     pub(crate) fn without_links(text: Text<'_>, is_too_long: impl Fn(&Link) -> bool) -> Self {
         let mut out = Self::default();

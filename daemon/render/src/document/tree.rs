@@ -61,6 +61,18 @@ pub(crate) enum LeafKind {
 }
 
 impl Document {
+    /// The ids of the people whom links of it call, each once, in order: `[Ann](mention:ID)`. Whether a platform has such
+    /// people, and such ids, its channel knows.
+    pub fn mentions(&self) -> Vec<&str> {
+        let mut ids: Vec<&str> = Vec::new();
+        for id in self.texts.links().iter().filter_map(|link| super::mentioned(&link.url)) {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        ids
+    }
+
     /// Puts `prefix` in front of the message as literal text: into its first paragraph if it begins with one, otherwise
     /// into a paragraph of its own.
     pub fn decorate(&mut self, prefix: &str) {

@@ -25,13 +25,23 @@ impl<'a> Builder<'a> {
         let at = self.layout.leaves.len();
         // The text takes this place once it is known how much room it has.
         self.push(parent, Block::Rule);
-        let mut text = self.with_heading(at, heading, text);
+        let mut text = self.with_heading(at, heading, self.with_mentions(text));
         let room = self.layout.max_uncut_units(at);
         if self.layout.markup.has_marks() && room < MIN_UNITS_FOR_STYLES {
             text = without_styles(text.text()).into();
         }
         let (text, replacements) = self.with_short_links(text, room);
         self.layout.leaves[at].block = Block::Text { heading, text, replacements };
+    }
+
+    /// The text with each mention as the platform writes it, where that has no label.
+    fn with_mentions(&self, text: TextCow<'a>) -> TextCow<'a> {
+        let markup = self.layout.markup;
+        let is_written = |link: &Link| markup.mention(link).is_some();
+        match text.text().links().iter().any(is_written) {
+            true => Texts::with_mentions(text.text(), |link| markup.mention(link)).into(),
+            false => text,
+        }
     }
 
     /// Writes the mark of a heading into the prefixes of leaf `at`, or makes its text bold.

@@ -106,12 +106,35 @@ impl BodyMarkup {
 
     /// Whether the platform gets `link` as a link. Otherwise its URL is written after the label.
     pub(crate) fn accepts_link(self, link: &Link) -> bool {
+        if let Some(id) = link.person() {
+            return self.mention(link).is_some() || self == Self::Telegram && is_number(id);
+        }
         match self {
             Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp) => false,
             Self::Telegram => link.kind == LinkKind::Web,
             // The label would end there, and Google Chat has no escape for it.
             Self::Marks(Notation::GoogleChat) if link.has_angle_or_bar => false,
             Self::Marks(_) => link.kind >= LinkKind::Usual,
+        }
+    }
+
+    /// What calls the person whom `link` names, where that takes the place of its label: the platform shows a name of its
+    /// own. What is no person's id there calls nobody, and no group either.
+    ///
+    /// <https://docs.slack.dev/messaging/formatting-message-text#mentioning-users>,
+    /// <https://docs.discord.com/developers/reference#message-formatting>,
+    /// <https://developers.google.com/workspace/chat/format-messages#messages-@mention>
+    pub(crate) fn mention(self, link: &Link) -> Option<String> {
+        let id = link.person()?;
+        match self {
+            Self::Marks(Notation::Slack) if id.bytes().all(|b| b.is_ascii_alphanumeric()) => {
+                Some(format!("<@{id}>"))
+            }
+            Self::Marks(Notation::Discord) if is_number(id) => Some(format!("<@{id}>")),
+            Self::Marks(Notation::GoogleChat) if id.strip_prefix("users/").is_some_and(is_number) => {
+                Some(format!("<{id}>"))
+            }
+            _ => None,
         }
     }
 
@@ -187,6 +210,10 @@ impl BodyMarkup {
             _ => (UNLIMITED, UNLIMITED),
         }
     }
+}
+
+fn is_number(id: &str) -> bool {
+    id.bytes().all(|b| b.is_ascii_digit()) && !id.is_empty()
 }
 
 /// Whether the language of a code block can be written into markup as it is.

@@ -71,6 +71,11 @@ pub(crate) fn text_replacements(
     let mut cuttable = cuttable_words(markup, text, max_whole_bytes).into_iter().peekable();
     for (start, slice, style) in text.slices_at(0..all.len()) {
         let link = style.link().map(|link| &text.links()[link]).filter(|link| markup.accepts_link(link));
+        if link.is_some_and(|link| link.person().is_some()) {
+            // It is the platform's own.
+            is_line_start = false;
+            continue;
+        }
         let mut offset = 0;
         while let Some(skipped) =
             slice.as_bytes()[offset..].iter().position(|b| is_line_start || may_need_replacement(*b))

@@ -12,6 +12,10 @@ pub(crate) fn marks_around_label(markup: BodyMarkup, text: Text<'_>, link: &Link
     if link.is_bare(&text.as_str()[link.range.clone()]) {
         return Default::default();
     }
+    if link.person().is_some() {
+        // Telegram's is a tag; others have another label, or the name alone.
+        return Default::default();
+    }
     if !markup.accepts_link(link) {
         let url = UrlForm::Round.written(&link.url);
         let url = if let BodyMarkup::Marks(notation) = markup { escape_text(notation, &url) } else { url };

@@ -23,7 +23,11 @@ impl<'a> TelegramTag<'a> {
         Some(match attribute {
             Attribute::Link(link) => {
                 let link = text.links().get(link).filter(|link| BodyMarkup::Telegram.accepts_link(link))?;
-                Self { open: "<a href=\"", url: Some(&link.url), close: "</a>" }
+                match link.person() {
+                    // <https://core.telegram.org/bots/api#formatting-options>
+                    Some(id) => Self { open: "<a href=\"tg://user?id=", url: Some(id), close: "</a>" },
+                    None => Self { open: "<a href=\"", url: Some(&link.url), close: "</a>" },
+                }
             }
             Attribute::Strong => Self { open: "<b>", url: None, close: "</b>" },
             Attribute::Emphasis => Self { open: "<i>", url: None, close: "</i>" },

@@ -26,6 +26,8 @@ pub(crate) struct Body {
     pub(crate) html: String,
     /// Only for Signal.
     pub(crate) styles: Vec<Style>,
+    /// Whom it calls.
+    pub(crate) mentions: Vec<String>,
 }
 
 pub(crate) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Body {
@@ -35,6 +37,7 @@ pub(crate) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Body {
         text: String::with_capacity(bytes),
         html: String::with_capacity(html_bytes),
         styles: Vec::new(),
+        mentions: Vec::new(),
     };
     let mut writer = Writer {
         markup: layout.markup,
@@ -229,6 +232,9 @@ impl Writer<'_> {
     /// Writes what is on one side of a link's label.
     fn around_label(&mut self, text: Text<'_>, link: usize, side: impl FnOnce((String, String)) -> String) {
         if let Some(link) = text.links().get(link) {
+            if let Some(id) = link.person().filter(|_| self.markup.accepts_link(link)) {
+                note(&mut self.body.mentions, id);
+            }
             let marks = side(marks_around_label(self.markup, text, link));
             // A URL is not part of the text that was scanned.
             let is_known_clean = std::mem::take(&mut self.is_known_clean);
@@ -324,5 +330,12 @@ fn style_kind(attribute: Attribute) -> StyleKind {
         Attribute::Strike => StyleKind::Strikethrough,
         Attribute::Code => StyleKind::Monospace,
         Attribute::Spoiler => StyleKind::Spoiler,
+    }
+}
+
+/// Adds an id, unless it is there already.
+pub(super) fn note(mentions: &mut Vec<String>, id: &str) {
+    if !mentions.iter().any(|noted| noted == id) {
+        mentions.push(id.to_owned());
     }
 }

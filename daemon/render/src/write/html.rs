@@ -11,22 +11,27 @@ use crate::html_escape::{push_attribute, push_text};
 use crate::layout::{Block, Layout, Piece, TableForm, TableLayout};
 use crate::markup::is_language_name;
 
+use super::body::note;
+
 /// The schemes of URLs that become links. Others, such as `javascript:`, are shown as text.
 const LINKED_SCHEMES: [&str; 4] = ["http://", "https://", "mailto:", "matrix:"];
 
-pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece], dialect: Dialect) -> String {
-    let mut writer = Writer { layout, dialect, out: String::new(), open: Vec::new(), bare_item: None };
+/// The HTML, and the ids of whom it calls.
+pub(super) fn write(layout: &Layout<'_>, pieces: &[Piece], dialect: Dialect) -> (String, Vec<String>) {
+    let (out, mentions) = (String::new(), Vec::new());
+    let mut writer = Writer { layout, dialect, out, mentions, open: Vec::new(), bare_item: None };
     for piece in pieces {
         writer.piece(piece, &pieces[0]);
     }
     writer.close_down_to(0);
-    writer.out
+    (writer.out, writer.mentions)
 }
 
 struct Writer<'a> {
     layout: &'a Layout<'a>,
     dialect: Dialect,
     out: String,
+    mentions: Vec<String>,
     /// The containers whose tags are open, each with the number of the last item in it.
     open: Vec<(usize, Option<u64>)>,
     /// The item to which text was written last without a paragraph of its own.
@@ -208,8 +213,10 @@ impl Writer<'_> {
     /// Text with its styles and links.
     fn inline(&mut self, text: Text<'_>, range: Range<usize>) {
         let mut open: Vec<Attribute> = Vec::new();
+        let dialect = self.dialect;
         for (at, slice, style) in text.slices_at(range) {
             let link = style.link().map(|link| &text.links()[link]);
+            let becomes_link = |link| becomes_link(link, dialect);
             let is_written = |attribute: &Attribute| !attribute.is_link() || link.is_some_and(becomes_link);
             let attributes: Vec<Attribute> = style.attributes().filter(is_written).collect();
             let common = open.iter().zip(&attributes).take_while(|(a, b)| a == b).count();
@@ -225,8 +232,9 @@ impl Writer<'_> {
                 push_text(line, &mut self.out);
             }
             // A URL that does not become a link is still shown.
-            if let Some(link) = link.filter(|link| !becomes_link(link) && at + slice.len() == link.range.end)
-                && let Some(url) = UrlForm::Round.after_label(&text.as_str()[link.range.clone()], &link.url)
+            if let Some(link) = link.filter(|link| {
+                !becomes_link(link) && link.person().is_none() && at + slice.len() == link.range.end
+            }) && let Some(url) = UrlForm::Round.after_label(&text.as_str()[link.range.clone()], &link.url)
             {
                 push_text(&url, &mut self.out);
             }
@@ -237,8 +245,17 @@ impl Writer<'_> {
     fn open_attribute(&mut self, text: Text<'_>, attribute: Attribute) {
         let tag = match attribute {
             Attribute::Link(link) => {
+                let link = &text.links()[link];
                 self.out.push_str("<a href=\"");
-                push_attribute(&text.links()[link].url, &mut self.out);
+                match link.person() {
+                    Some(id) => {
+                        // <https://spec.matrix.org/v1.18/appendices/#matrixto-navigation>
+                        self.out.push_str("https://matrix.to/#/");
+                        push_attribute(&id.replace('/', "%2F"), &mut self.out);
+                        note(&mut self.mentions, id);
+                    }
+                    None => push_attribute(&link.url, &mut self.out),
+                }
                 "\">"
             }
             Attribute::Strong => "<strong>",
@@ -273,6 +290,10 @@ fn spoiler_tags(dialect: Dialect) -> [&'static str; 2] {
     }
 }
 
-fn becomes_link(link: &Link) -> bool {
+fn becomes_link(link: &Link, dialect: Dialect) -> bool {
+    if let Some(id) = link.person() {
+        // A user's id (<https://spec.matrix.org/v1.18/appendices/#user-identifiers>): a room's would call all in it.
+        return dialect == Dialect::Matrix && id.starts_with('@') && id.contains(':');
+    }
     LINKED_SCHEMES.iter().any(|scheme| strip_scheme(&link.url, scheme).is_some())
 }

@@ -30,10 +30,13 @@ const MATRIX_SPOILER_LABEL: &str = "[Spoiler]";
 /// Writes one part.
 pub(crate) fn write_part(layout: &Layout<'_>, pieces: &[Piece], flavour: &Flavour) -> Part {
     let body = body::write(layout, pieces);
-    let html = match flavour.markup {
-        Markup::Html(Dialect::Telegram) => Some(body.html),
-        Markup::Html(dialect) => Some(html::write(layout, pieces, dialect)),
-        Markup::Plain | Markup::Styles | Markup::Marks(_) => None,
+    let (html, mentions) = match flavour.markup {
+        Markup::Html(Dialect::Telegram) => (Some(body.html), body.mentions),
+        Markup::Html(dialect) => {
+            let (html, mentions) = html::write(layout, pieces, dialect);
+            (Some(html), mentions)
+        }
+        Markup::Plain | Markup::Styles | Markup::Marks(_) => (None, body.mentions),
     };
     let mut text = body.text;
     if flavour.markup == Markup::Marks(Notation::WhatsApp) {
@@ -49,5 +52,5 @@ pub(crate) fn write_part(layout: &Layout<'_>, pieces: &[Piece], flavour: &Flavou
     });
     let spoilers = if flavour.markup.hides_spoilers() { SpoilerForm::Marked } else { SpoilerForm::Labelled };
     let shown = visible::write(layout, pieces, UrlForm::Angle, spoilers);
-    Part { units: flavour.unit.count(&text), text, html, styles: body.styles, shown, preview }
+    Part { units: flavour.unit.count(&text), text, html, styles: body.styles, shown, mentions, preview }
 }

@@ -3,7 +3,7 @@
 use super::{
     capability_check::without,
     content::{Piece, rendered},
-    speech,
+    mentions, speech,
 };
 use crate::{
     channels::{Adapter, FileForm, FileRules, registry},
@@ -32,6 +32,7 @@ pub(super) fn add<'a>(
         .ok_or_else(|| without(channel, "files", "put what matters into the text, or send a link to it"))?;
     let captions = files.iter().enumerate().map(|(index, file)| {
         let mut caption = render::parse(file.caption.as_deref().unwrap_or_default());
+        mentions::check(adapter, &caption)?;
         if rules.form == FileForm::Together && !caption.is_blank() {
             caption.decorate(&format!("{}: ", file.name));
         }
@@ -131,4 +132,9 @@ fn append(whole: &mut Part, more: Part) {
         html.push_str(&more);
     }
     whole.units += more.units;
+    for id in more.mentions {
+        if !whole.mentions.contains(&id) {
+            whole.mentions.push(id);
+        }
+    }
 }

@@ -3,12 +3,14 @@
 //! - here: which target and account a call means;
 //! - [`capability_check`]: whether the platform can do what is asked;
 //! - [`content`]: what its parts are made from, and [`parts`]: the platform requests that it becomes: [`files`] behind the text, or [`operations`] that are no text;
+//! - [`mentions`]: whom a text calls;
 //! - [`speech`]: what is to be spoken, as recordings whose words are one message each;
 //! - [`shown`]: what an approver reads beside the text.
 
 mod capability_check;
 mod content;
 mod files;
+mod mentions;
 mod operations;
 mod parts;
 mod renderings;
@@ -18,6 +20,7 @@ mod speech;
 pub use capability_check::actions;
 pub use content::Content;
 pub(super) use files::fits;
+pub(super) use mentions::check_call as check_mentions;
 pub use parts::parts;
 pub(super) use parts::whose;
 pub use renderings::{Renderings, decorated};

@@ -3,7 +3,7 @@
 use super::{
     capability_check,
     content::{Content, never, rendered},
-    shown,
+    mentions, shown,
 };
 use crate::{
     blocking,
@@ -54,6 +54,9 @@ pub(super) fn part(
     };
     let Composed { request, route } = composed.map_err(never)?;
     let mut shown = shown::operation(&operation, text.as_ref().map(|part| part.shown.as_str()));
+    if let Some(line) = text.as_ref().and_then(mentions::shown) {
+        shown = format!("{shown}\n{line}");
+    }
     for line in shown::locations(content) {
         shown = format!("{line}\n{shown}");
     }
@@ -74,6 +77,7 @@ fn text(adapter: &dyn Adapter, content: &Content<'_>, prefix: Option<&str>) -> R
             _ => Ok(None),
         };
     }
+    mentions::check(adapter, &document)?;
     if let Some(prefix) = prefix {
         document.decorate(prefix);
     }

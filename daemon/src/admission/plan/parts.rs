@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::{
     content::{Content, Piece, never},
-    files, operations,
+    files, mentions, operations,
     renderings::Renderings,
     shown, speech,
 };
@@ -74,6 +74,7 @@ fn letters(
 ) -> Result<Vec<NewPart>, Refusal> {
     let flavour = adapter.flavour();
     let rendering = renderings.of(content.text, prefix, content.attachments, &flavour)?;
+    mentions::check(adapter, &rendering.document)?;
     if rendering.is_blank && content.attachments.is_empty() && extras.card.is_none() {
         return Err(Refusal::input("the message shows nothing", "write some visible text").because("blank"));
     }
@@ -131,7 +132,8 @@ fn letters(
         };
         let text = Some(text).filter(|text| !text.is_empty());
         let described = files.iter().map(Attachment::described);
-        let mut shown: Vec<String> = text.into_iter().chain(described).chain(shown::extras(extras)).collect();
+        let text = text.into_iter().chain(mentions::shown(part));
+        let mut shown: Vec<String> = text.chain(described).chain(shown::extras(extras)).collect();
         if outgoing.reply_to.is_some() {
             shown.extend(shown::locations(content));
         }

@@ -40,6 +40,8 @@ pub(super) struct Rendering {
     pub(super) headline: String,
     /// Its parts.
     pub(super) parts: Vec<Part>,
+    /// The text that they are of.
+    pub(super) document: Document,
 }
 
 impl Renderings {
@@ -79,7 +81,7 @@ impl Renderings {
         let (is_blank, headline) = (document.is_blank(), headline(&document, files));
         let document = decorated(document, prefix, files);
         let parts = rendered(&document, flavour)?;
-        let rendering = Arc::new(Rendering { is_blank, headline, parts });
+        let rendering = Arc::new(Rendering { is_blank, headline, parts, document });
         let key = Key {
             markdown: markdown.to_owned(),
             prefix: prefix.map(str::to_owned),

@@ -34,10 +34,27 @@ const ALIKE: &[Alike] = &[
     Alike {
         identity: "@42",
         spelt: &["@42", "<@42>", "<@!42>"],
-        asked: &[(
-            "1001",
-            &[Reply::Says(200, "", r#"{"id":"1001","type":1,"recipients":[{"id":"42","username":"ann"}]}"#)],
-        )],
+        asked: &[
+            (
+                "1001",
+                &[Reply::Says(
+                    200,
+                    "",
+                    r#"{"id":"1001","type":1,"recipients":[{"id":"42","username":"ann"}]}"#,
+                )],
+            ),
+            (
+                "@Ann Lee",
+                &[
+                    Reply::Says(200, "", r#"[{"id":"9","name":"Home"}]"#),
+                    Reply::Says(
+                        200,
+                        "",
+                        r#"[{"user":{"id":"43","username":"ann leech"}},{"user":{"id":"42","username":"alee","global_name":"Ann Lee"}}]"#,
+                    ),
+                ],
+            ),
+        ],
     },
     Alike {
         identity: "7",
@@ -71,7 +88,7 @@ const BOT: Contract = Contract {
     address: "42",
     alike: ALIKE,
     spelt,
-    unknown: &["[1-9][0-9]{16,17}", "#[a-z][a-z0-9_-]{1,12}"],
+    unknown: &["[1-9][0-9]{16,17}", "#[a-z][a-z0-9_-]{1,12}", "@[a-z]{2,9}( [a-z]{2,9})?"],
     acquainted: &[],
     message: "1001",
     user: "99",

@@ -176,15 +176,19 @@ impl Adapter for Discord {
 
     /// A number may be a channel's, a thread's, or that of the conversation with a person.
     fn identity(&self, address: &str) -> Spelling {
-        match address.chars().next() {
-            Some('@') => Spelling::known(address),
-            Some('#') => Spelling::LookUp,
-            _ => Spelling::Ask,
+        match (target::is_name(address), address.starts_with('@')) {
+            (true, _) => Spelling::LookUp,
+            (false, true) => Spelling::known(address),
+            (false, false) => Spelling::Ask,
         }
     }
 
     fn is_name(&self, address: &str) -> bool {
-        address.starts_with('#')
+        target::is_name(address)
+    }
+
+    fn is_mentionable(&self, id: &str) -> bool {
+        target::snowflake(id).as_deref() == Some(id)
     }
 
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {

@@ -1,8 +1,10 @@
-//! Which channel a name stands for, as the bot's servers have it now.
+//! Which channel or person a name stands for, as the bot's servers have it now.
 //!
-//! Two servers, and two categories of one, may call a channel the same; so a name that means several is refused, with their ids.
+//! Two servers, and two categories of one, may call a channel the same. People choose what they are called, and a server's
+//! guests are strangers: a user name is one person's alone, but whoever looks like it may be meant as well. So a name that
+//! means several is refused, with their ids, whichever kind of name it is of each.
 
-use reqwest::Method;
+use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
 
 use super::{
@@ -10,54 +12,90 @@ use super::{
     places::kind,
     target::{id, name},
 };
-use crate::channels::identity::{Identity, MOST_NAMED, Unidentified};
+use crate::channels::{
+    identity::{Identity, MOST_NAMED, Unidentified},
+    kit::names::is_called,
+};
 
 /// Servers that are looked through at most.
 const MOST_SERVERS: usize = 10;
+/// People of one server whose names begin alike, at most: a thousand could be asked for, but an answer has 256 KB.
+const MOST_ALIKE: usize = 100;
 
 impl Client {
-    /// The id behind `#general`
-    /// (<https://docs.discord.com/developers/resources/user#get-current-user-guilds>,
-    /// <https://docs.discord.com/developers/resources/guild#get-guild-channels>).
+    /// The id behind `#general`, or `@` and the id behind `@ann`
+    /// (<https://docs.discord.com/developers/resources/user#get-current-user-guilds>).
     ///
     /// # Errors
     /// There is none, or several; or Discord does not say.
     pub(super) async fn named(&self, address: &str) -> Result<Identity, Unidentified> {
+        let person = address.strip_prefix('@');
+        let (kind, sign) = if person.is_some() { ("person", "@") } else { ("channel", "") };
         let servers = self.question(self.request(Method::GET, &["users", "@me", "guilds"])).await?;
         let servers = servers.as_array().map_or(&[][..], Vec::as_slice);
         if servers.len() > MOST_SERVERS {
-            let why = format!("the bot is on more than {MOST_SERVERS} servers: write the channel's id");
+            let why = format!("the bot is on more than {MOST_SERVERS} servers: write the {kind}'s id");
             return Err(Unidentified::not_known(why));
         }
-        let mut found = Vec::new();
+        // Whose they are, and the server on which they were seen first.
+        let mut found: Vec<(String, String)> = Vec::new();
         for server in servers {
             let (Some(guild), called) = (server["id"].as_str(), server["name"].as_str().unwrap_or("?"))
             else {
                 continue;
             };
             let guild = id("server", guild)?;
-            let channels = self.question(self.request(Method::GET, &["guilds", &guild, "channels"])).await?;
-            let channels = channels.as_array().into_iter().flatten();
-            let ids =
-                channels.filter(|channel| is_called(channel, address)).filter_map(|one| one["id"].as_str());
-            for channel in ids {
-                found.push((id("channel", channel)?, called.to_owned()));
+            let list = self.question(self.list(&guild, person)).await?;
+            let list = list.as_array().map_or(&[][..], Vec::as_slice);
+            if person.is_some() && list.len() >= MOST_ALIKE {
+                let why = format!("too many names begin like {address}: write the person's id");
+                return Err(Unidentified::not_known(why));
+            }
+            let ids = list.iter().filter_map(|one| match person {
+                Some(person) => is_person(one, person).then(|| one["user"]["id"].as_str())?,
+                None => is_channel(one, address).then(|| one["id"].as_str())?,
+            });
+            for one in ids {
+                let one = format!("{sign}{}", id(kind, one)?);
+                if !found.iter().any(|(seen, _)| *seen == one) {
+                    found.push((one, called.to_owned()));
+                }
             }
         }
         match found.as_slice() {
             [(one, _)] => Ok(Identity::new(one)),
-            [] => Err(Unidentified::not_known(format!("no server of the bot's has a channel {address}"))),
+            [] => Err(Unidentified::not_known(format!("no server of the bot's has a {kind} {address}"))),
             several => {
                 let named = several.iter().take(MOST_NAMED).map(|(id, server)| format!("{id} on {server}"));
                 let named = self.http.words(&named.collect::<Vec<_>>().join(", "));
-                Err(Unidentified::several(address, "channel", &named))
+                Err(Unidentified::several(address, kind, &named))
             }
+        }
+    }
+
+    /// A server's channels, or the people whose user name or nickname begins so
+    /// (<https://docs.discord.com/developers/resources/guild#get-guild-channels>, `#search-guild-members`).
+    fn list(&self, guild: &str, person: Option<&str>) -> RequestBuilder {
+        match person {
+            None => self.request(Method::GET, &["guilds", guild, "channels"]),
+            Some(query) => self.query(
+                &["guilds", guild, "members", "search"],
+                &[("query", query), ("limit", &MOST_ALIKE.to_string())],
+            ),
         }
     }
 }
 
 /// Whether a channel that takes messages is called so.
-fn is_called(channel: &Value, address: &str) -> bool {
+fn is_channel(channel: &Value, address: &str) -> bool {
     let takes = [kind::TEXT, kind::ANNOUNCEMENT].map(Some).contains(&channel["type"].as_u64());
     takes && channel["name"].as_str().and_then(|said| name(&format!("#{said}"))).as_deref() == Some(address)
+}
+
+/// Whether somebody to whom a bot can write, who is no bot, is called so: by any of a member's names
+/// (<https://docs.discord.com/developers/resources/user#user-object>, `nick` of `guild#guild-member-object`).
+fn is_person(member: &Value, name: &str) -> bool {
+    let user = &member["user"];
+    let names = [&user["username"], &user["global_name"], &member["nick"]];
+    user["bot"] != true && names.into_iter().any(|one| is_called(one, name))
 }

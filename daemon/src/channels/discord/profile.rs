@@ -53,8 +53,9 @@ pub(super) const REST: Capabilities = Capabilities {
     channel: "discord",
     threads: true,
     replies: true,
+    mentions: true,
     silent: true,
-    address_hint: "a channel's id such as 1234567890123456789, or @ and a person's id",
+    address_hint: "a channel's id such as 1234567890123456789, @ and a person's id, or #channel or @name",
     // The most that any server takes; what the one in question takes is known when it was asked ([`limits`]).
     files: Some(FileRules {
         max_size: limits::LARGEST,
@@ -154,7 +155,7 @@ pub(in crate::channels) const FORMAT: Format = Format {
             - Tables arrive as code blocks: keep them narrow.\n\
             - The answered message is referred to by the first part only.\n\
             - Ask with buttons, selects or a poll. A form (modal) opens only in answer to a press: no message brings one.\n\
-            - `@everyone` and other mentions in the text call nobody.\n",
+            - `@everyone`, `<@123>` and the like call nobody.\n",
 };
 
 /// 50 a second over all (<https://discord.com/developers/docs/topics/rate-limits#global-rate-limit>); each route's own

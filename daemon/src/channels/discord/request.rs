@@ -227,6 +227,7 @@ pub(super) fn compose_operation(op: &OperationRequest<'_>, options: SendOptions)
         Operation::Edit { message: of } => {
             let mut body = calling_nobody(0);
             body.insert("content".into(), op.part?.text.clone().into());
+            call(&mut body, op.part?);
             Request::Edit { message: of, body }
         }
         Operation::Delete { message } => Request::Delete { message },
@@ -264,7 +265,15 @@ fn message(part: &Part, previews: bool, silent: bool) -> Map<String, Value> {
     if !part.text.is_empty() {
         body.insert("content".into(), part.text.clone().into());
     }
+    call(&mut body, part);
     body
+}
+
+/// Notifies whom a text calls, and nobody else.
+fn call(body: &mut Map<String, Value>, part: &Part) {
+    if !part.mentions.is_empty() {
+        body["allowed_mentions"]["users"] = json!(part.mentions);
+    }
 }
 
 /// An empty list says that nobody is notified, whatever the text looks like

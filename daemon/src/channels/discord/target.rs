@@ -1,17 +1,17 @@
-//! Addresses: ids of channels, and of people behind an `@`; and names of channels behind a `#`, which are looked up.
+//! Addresses: ids of channels, and of people behind an `@`; and names, of channels behind a `#`, of people behind an `@`, which
+//! are looked up. What is digits alone is an id.
 //!
 //! Both are numbers that tell nothing of what they name, and a message to the one must never reach the other: which of the
 //! two an address is stands in the address, under which it is stored, shown and compared with the allowlist.
 
-use crate::channels::Failure;
+use crate::channels::{Failure, kit::names};
 
 /// The one spelling of an address, or what to write instead.
 pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     if let Some(name) = name(address) {
         return Ok(name);
     }
-    let hint =
-        "use a channel's id (developer mode, then \"Copy Channel ID\") or #name, or @ and a person's id";
+    let hint = "use a channel's id (developer mode, then \"Copy Channel ID\") or #name, or @ and a person's id or name";
     if let Some(user) = person(address) {
         return snowflake(user).map(|id| format!("@{id}")).ok_or(hint);
     }
@@ -20,14 +20,25 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
 }
 
 /// The longest name of a channel, in characters (<https://docs.discord.com/developers/resources/channel#channel-object-channel-structure>).
-const LONGEST_NAME: usize = 100;
+const LONGEST_CHANNEL: usize = 100;
+/// And of a person (<https://docs.discord.com/developers/resources/user#usernames-and-nicknames>).
+const LONGEST_PERSON: usize = 32;
 
-/// A channel's name in its one spelling, `#general`.
+/// A channel's name in its one spelling, `#general`, or a person's, `@ann lee`.
 pub(super) fn name(address: &str) -> Option<String> {
-    let name = address.strip_prefix('#')?;
-    let fits = |c: char| c.is_alphanumeric() || "-_".contains(c);
-    ((1..=LONGEST_NAME).contains(&name.chars().count()) && name.chars().all(fits))
-        .then(|| address.to_lowercase())
+    let (longest, signs) =
+        if address.starts_with('#') { (LONGEST_CHANNEL, "-_") } else { (LONGEST_PERSON, names::SIGNS) };
+    (names::is_name(address, longest, signs) && !is_id(address)).then(|| address.to_lowercase())
+}
+
+/// Whether an address is `@` and digits.
+fn is_id(address: &str) -> bool {
+    address.strip_prefix('@').is_some_and(|id| id.bytes().all(|b| b.is_ascii_digit()))
+}
+
+/// Whether an address in its one spelling is a name.
+pub(super) fn is_name(address: &str) -> bool {
+    address.starts_with(['#', '@']) && !is_id(address)
 }
 
 /// What stands for a person: `@ID`, or as a mention.
@@ -77,7 +88,10 @@ mod tests {
             "",
             "0",
             "@",
-            "@anna",
+            "@0",
+            "@anna ",
+            "@an<na",
+            "@a\u{200b}nna",
             "general",
             "#",
             "#gene ral",
@@ -91,7 +105,11 @@ mod tests {
             assert!(canonical(other).is_err(), "{other:?}");
         }
         assert_eq!(canonical("#General_Küche").as_deref(), Ok("#general_küche"));
+        assert_eq!(canonical("@Ann Löve.2").as_deref(), Ok("@ann löve.2"));
         assert!(canonical(&format!("#{}", "x".repeat(101))).is_err());
+        assert!(canonical(&format!("@{}", "x".repeat(33))).is_err());
+        assert_eq!(["#42", "@ann", "@42x"].map(is_name), [true; 3]);
+        assert_eq!(["42", "@42"].map(is_name), [false; 2]);
         assert_eq!([user("<@42>"), user("@42"), user("discord:42"), user("42")], ["42"; 4]);
     }
 }

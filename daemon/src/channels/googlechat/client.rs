@@ -229,7 +229,7 @@ impl Client {
         }
     }
 
-    async fn ask(
+    pub(super) async fn ask(
         &self,
         method: Method,
         path: &str,

@@ -20,9 +20,13 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
             format!("key = \"file:{}\"\nbase_url = \"{base}\"\ntoken_url = \"{base}/token\"", key.display())
         },
         address: "spaces/AAAA",
-        alike: &[Alike { identity: "spaces/AAAA", spelt: &["spaces/AAAA"], asked: &[] }],
+        alike: &[Alike {
+            identity: "spaces/AAAA",
+            spelt: &["spaces/AAAA"],
+            asked: &[("#The Kitchen", &[GRANTED, SOME, REST])],
+        }],
         spelt: || identities("spaces/[A-Za-z0-9_-]{6,16}"),
-        unknown: &[],
+        unknown: &["#[a-z]{2,9}( [a-z]{2,9})?"],
         acquainted: &[],
         message: "spaces/AAAA/messages/M.M",
         user: "users/1",
@@ -55,6 +59,14 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
 ];
 
 const ID: &str = "spaces/AAAA/messages/M.M";
+/// The spaces that the app is in, on two pages.
+const SOME: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"spaces":[{"name":"spaces/DM","spaceType":"DIRECT_MESSAGE"},{"name":"spaces/BBBB","displayName":"Kitchen"}],"nextPageToken":"x="}"#,
+);
+const REST: Reply =
+    Reply::Says(200, "", r#"{"spaces":[{"name":"spaces/AAAA","displayName":"The kitchen"}]}"#);
 const GRANTED: Reply =
     Reply::Says(200, "", r#"{"access_token":"ya29.hush","expires_in":3599,"token_type":"Bearer"}"#);
 const CREATED: Reply =

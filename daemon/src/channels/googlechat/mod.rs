@@ -16,6 +16,7 @@ mod client;
 #[cfg(test)]
 pub(super) mod contract;
 mod key;
+mod names;
 pub(super) mod profile;
 pub mod receive;
 mod request;
@@ -39,7 +40,7 @@ use super::{
     PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     hub_handle::HubHandle,
-    identity::Spelling,
+    identity::{Identity, Spelling, Unidentified},
     kit::http::{
         Answer, Decode, Reader, Verdict,
         base::{Base, without_query},
@@ -145,6 +146,9 @@ impl Adapter for GoogleChat {
 
     fn resolve(&self, address: &str) -> Result<String, TargetError> {
         let refused = TargetError::at(APP.channel, address);
+        if names::is_name(address) && matches!(self.client.way, Route::App { .. }) {
+            return Ok(address.to_lowercase());
+        }
         let space = space(address).map_err(&refused)?;
         match &self.client.way {
             Route::Webhook { space: own } if *own != space => {
@@ -154,9 +158,27 @@ impl Adapter for GoogleChat {
         }
     }
 
-    /// A space has one name, and a person is no address: the direct message with them is a space.
+    /// A space has one id, and a person is no address: the direct message with them is a space. What people call a space may be
+    /// another's tomorrow.
     fn identity(&self, address: &str) -> Spelling {
-        Spelling::known(address)
+        match names::is_name(address) {
+            true => Spelling::LookUp,
+            false => Spelling::known(address),
+        }
+    }
+
+    fn is_name(&self, address: &str) -> bool {
+        names::is_name(address)
+    }
+
+    async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
+        self.client.named(address).await
+    }
+
+    /// By a number: `users/all` is everybody in the space, and a mailbox is a person's own word
+    /// (<https://developers.google.com/workspace/chat/format-messages#messages-@mention>).
+    fn is_mentionable(&self, id: &str) -> bool {
+        id.strip_prefix("users/").is_some_and(|id| !id.is_empty() && id.bytes().all(|b| b.is_ascii_digit()))
     }
 
     fn scope(&self, _: &str) -> IdScope {

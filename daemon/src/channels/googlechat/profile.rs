@@ -52,7 +52,7 @@ pub(in crate::channels) const KEYS: &[Key] = &[
 pub(super) const WEBHOOK: Capabilities = Capabilities {
     channel: "googlechat",
     threads: true,
-    address_hint: "a space such as spaces/AAAAB3NzaC1",
+    address_hint: "a space such as spaces/AAAAB3NzaC1, or #Name to an app",
     actions: &[Action::Thread],
     // Nobody hears of a press on a webhook's card: it opens addresses alone.
     buttons: Some(ButtonRules { data: 0, ..BUTTONS }),
@@ -74,6 +74,7 @@ pub(super) const WEBHOOK: Capabilities = Capabilities {
 /// What an app can do.
 pub(super) const APP: Capabilities = Capabilities {
     replies: true,
+    mentions: true,
     silent: true,
     answers_are_threads: true,
     actions: &[Action::Thread, Action::Poll, Action::Edit, Action::Delete],

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::answer::verdict;
 use crate::channels::{
     Failure, RateHints,
-    kit::http::{Answer, Http, base::Base, token::Token},
+    kit::http::{Answer, Http, Silence, base::Base, token::Token, within::Within},
 };
 
 /// For a request that only reads.
@@ -36,6 +36,26 @@ impl Api {
         hints: &mut RateHints,
     ) -> Result<Value, Failure> {
         self.post(path, |request| request.json(query), READ_TIMEOUT, hints).await
+    }
+
+    /// Asks for something in which people's words stand, of at most so many bytes; nothing where they make it unreadable.
+    pub(super) async fn ask_for_words(
+        &self,
+        path: &[&str],
+        query: &Value,
+        most: usize,
+    ) -> Result<Option<Value>, Failure> {
+        let (request, hints) = (self.http.client.post(self.at(path)).json(query), &mut RateHints::default());
+        let response =
+            match self.http.stream(request, READ_TIMEOUT, hints).await.map_err(Silence::harmless)? {
+                Ok(response) => response,
+                Err(answer) => return Err(self.classify(&answer, hints).harmless()),
+            };
+        match self.http.within(response, most).await.map_err(Silence::harmless)? {
+            Within::Json(answer) => Ok(Some(answer)),
+            Within::Unreadable => Ok(None),
+            Within::Other => Err(Failure::Retry("what answers is no BlueBubbles; check url".into())),
+        }
     }
 
     /// Posts to a path; the answer, if the server says yes.

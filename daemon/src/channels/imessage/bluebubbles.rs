@@ -44,9 +44,9 @@ const MESSAGES: usize = 50;
 
 /// A server.
 pub(super) struct Server {
-    api: Api,
+    pub(super) api: Api,
     history: History,
-    chats: Chats,
+    pub(super) chats: Chats,
 }
 
 impl Server {

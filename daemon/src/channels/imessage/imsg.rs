@@ -67,6 +67,11 @@ impl Imsg {
         Self { history: History::hasty(), ..Self::new(program, folder) }
     }
 
+    /// The program itself.
+    pub(super) fn program(&self) -> &Program {
+        &self.program
+    }
+
     /// Sends a message; its GUID.
     pub(super) async fn send(
         &self,

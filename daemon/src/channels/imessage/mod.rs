@@ -5,7 +5,8 @@
 //!
 //! - `target`: addresses; `request`: what a message becomes for either;
 //! - `caf`: a voice note as Messages plays it;
-//! - `bluebubbles`, `chats` and `api`: the server; `imsg`, `rpc` and `program`: the program, here or by ssh.
+//! - `bluebubbles`, `chats` and `api`: the server; `imsg`, `rpc` and `program`: the program, here or by ssh;
+//! - [`receive`]: what people write, by either; `receiver`: by which door.
 
 pub(super) mod answer;
 mod api;
@@ -17,6 +18,8 @@ pub(super) mod contract;
 pub(super) mod imsg;
 pub(super) mod profile;
 mod program;
+pub mod receive;
+mod receiver;
 mod request;
 mod rpc;
 #[cfg(test)]
@@ -36,11 +39,12 @@ use self::{
     imsg::Imsg,
     profile::{PLAIN, PRIVATE, REMOTE},
     program::Program,
+    receive::{Listener, Tempo},
     request::{Request, ServerRequest},
 };
 use super::{
     Adapter, Attempt, Capabilities, Delivered, Failure, IdScope, Located, NotReady, OperationRequest,
-    OutgoingPart, PartKey, RateHints, Receiver, Redelivery, Refused, Sender, TargetError,
+    OutgoingPart, PartKey, RateHints, Redelivery, Refused, Sender, TargetError,
     account::{OpenError, Opening},
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
@@ -68,6 +72,9 @@ struct Settings {
     command: Vec<String>,
     #[serde(default)]
     ssh: Vec<String>,
+    #[serde(default)]
+    receive: bool,
+    webhook_secret: Option<SecretSource>,
 }
 
 fn yes() -> bool {
@@ -82,6 +89,10 @@ enum Bridge {
 struct IMessage {
     bridge: Bridge,
     kept: Kept,
+    /// What keeps it receiving, if it is to.
+    listener: Option<Listener>,
+    /// The secret that a BlueBubbles server sends with its webhooks.
+    webhook: Option<Token>,
 }
 
 /// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
@@ -102,6 +113,21 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
     let settings: Settings = opening.settings.try_into()?;
     let missing =
         |key: &str| OpenError::Invalid(format!("{key} is missing, which this kind of account needs"));
+    let (receive, platform) = match settings.kind {
+        Kind::Bluebubbles => (settings.receive, "BlueBubbles"),
+        Kind::Imsg => (settings.receive, "imsg"),
+    };
+    let webhook = match settings.webhook_secret {
+        Some(_) if settings.kind == Kind::Imsg => {
+            return Err(OpenError::Invalid(
+                "webhook_secret is for BlueBubbles: imsg says by itself that something came".into(),
+            ));
+        }
+        Some(_) if !receive => {
+            return Err(OpenError::Invalid("webhook_secret needs receive = true, or leave it out".into()));
+        }
+        secret => secret.map(Token::read).transpose()?,
+    };
     let bridge = match settings.kind {
         Kind::Bluebubbles => {
             let url = Base::parse("url", &settings.url.ok_or_else(|| missing("url"))?)
@@ -119,7 +145,8 @@ pub fn open(opening: Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError> {
             Bridge::Program { imsg: Imsg::new(program, folder), remote }
         }
     };
-    Ok(Arc::new(IMessage { bridge, kept: Kept::of(&opening.store) }))
+    let listener = receive.then(|| Listener::new(platform, opening.account, Tempo::USUAL));
+    Ok(Arc::new(IMessage { bridge, kept: Kept::of(&opening.store), listener, webhook }))
 }
 
 fn changed() -> Failure {
@@ -178,11 +205,13 @@ impl Adapter for IMessage {
     }
 
     async fn check_ready(&self) -> Result<String, NotReady> {
-        match &self.bridge {
+        let ready = match &self.bridge {
             Bridge::Server { server, private } => server.who_am_i(*private).await,
             Bridge::Program { imsg, .. } => imsg.who_am_i().await,
-        }
-        .map_err(NotReady)
+        };
+        // Messages go all the same.
+        let hears = self.listener.as_ref().map(Listener::standing);
+        ready.map(|who| hears.into_iter().fold(who, |who, hears| format!("{who}; {hears}"))).map_err(NotReady)
     }
 }
 
@@ -264,5 +293,3 @@ impl Sender for IMessage {
         }
     }
 }
-
-impl Receiver for IMessage {}

@@ -36,8 +36,18 @@ pub(in crate::channels) const KEYS: &[Key] = &[
     example(
         "ssh",
         "[\"ssh\", \"-o\", \"BatchMode=yes\", \"-o\", \"ConnectTimeout=10\", \"me@mac.local\"]",
-        "imsg: what brings the command to the Mac, where the hub runs elsewhere. Files cannot go that way.",
+        "imsg: what brings the command to the Mac, where the hub runs elsewhere. Files cannot be sent that way.",
     ),
+    key(
+        "receive",
+        "false",
+        "Reads what people write to this account: the hub asks BlueBubbles each minute; imsg, 0.14.0 or later, says by itself that something came.",
+    ).no_identity(),
+    example(
+        "webhook_secret",
+        "\"file:secrets/bluebubbles-webhook\"",
+        "BlueBubbles, with receive: the password in the address of its webhook, http://hub:SECRET@HUB:8787/v1/platform/imessage/ACCOUNT, so that messages are read at once.",
+    ).no_identity(),
 ];
 
 const INSTEAD: &[(Action, &str)] = &[

@@ -1,7 +1,7 @@
 //! One conversation with `imsg rpc`: a JSON object a line each way, JSON-RPC 2.0
 //! (<https://github.com/openclaw/imsg/blob/main/docs/rpc.md>).
 //!
-//! The program is started for one piece of work and asked for its `status` first, so what fails before the answer to that has
+//! The program is started for one piece of work, or to listen, and asked for its `status` first, so what fails before the answer to that has
 //! done nothing. Its input stays open until the last answer is there: what it has taken it finishes. An answer is bounded in
 //! size, and all of them together in time.
 
@@ -40,6 +40,8 @@ pub(super) struct Session {
     said: Option<JoinHandle<io::Result<String>>>,
     until: Instant,
     next: u64,
+    /// It has said something of its own accord since [`hear`](Self::hear) was asked.
+    noticed: bool,
     /// What it says of itself; null, of one that is older than 0.14.0.
     pub(super) status: Value,
 }
@@ -57,7 +59,8 @@ impl Session {
         };
         let said = Some(tokio::spawn(read(stderr, MAX_SAID)));
         let (from, until) = (BufReader::new(from), Instant::now() + longest);
-        let mut session = Self { running, to, from, said, until, next: 0, status: Value::Null };
+        let mut session =
+            Self { running, to, from, said, until, next: 0, noticed: false, status: Value::Null };
         match session.call("status", json!({})).await {
             Ok(status) => session.status = status,
             // 0.13 and older.
@@ -69,6 +72,23 @@ impl Session {
             }
         }
         Ok(session)
+    }
+
+    /// What follows has this long from now: a session may last.
+    pub(super) fn within(&mut self, longest: Duration) {
+        self.until = Instant::now() + longest;
+    }
+
+    /// Waits until it says something of its own accord, or has ended. What it says is only a sign, so half a line that nobody waits for any
+    /// more is no loss.
+    pub(super) async fn hear(&mut self) {
+        let mut line = Vec::new();
+        while !std::mem::take(&mut self.noticed) {
+            match lines::read(&mut self.from, MAX_WRITTEN, &mut line).await {
+                Ok(Line::Whole | Line::TooLong) => self.noticed = true,
+                Ok(Line::End) | Err(_) => return,
+            }
+        }
     }
 
     /// Whether it says that a method can be used now.
@@ -113,6 +133,8 @@ impl Session {
             if let Some(answer) = answer::line(&line, id) {
                 return answer;
             }
+            self.noticed |=
+                serde_json::from_slice::<Value>(&line).is_ok_and(|said| said["method"].is_string());
         }
     }
 

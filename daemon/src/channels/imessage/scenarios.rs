@@ -32,7 +32,7 @@ const SENT: Reply =
 fn bluebubbles(port: u16, private: bool, files: &Files) -> IMessage {
     let url = Base::parse("url", &format!("http://127.0.0.1:{port}")).unwrap();
     let server = Server::hasty(http(), url, Secret::from("bb secret"));
-    IMessage { bridge: Bridge::Server { server, private }, kept: files.kept() }
+    IMessage { bridge: Bridge::Server { server, private }, kept: files.kept(), listener: None, webhook: None }
 }
 
 /// The chat with Anna, as macOS 26 names it.

@@ -8,15 +8,19 @@
 //! - [`history`]: a text whose answer was lost is looked for in the conversation;
 //! - [`removals`]: what a platform's second answer to a removal means;
 //! - `standing`: whether an account receives, and since when not; `pause`: how long one that does not waits;
-//! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling.
+//! - `told`: what was handed over already;
+//! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling;
+//! - `names`: what people and places are called, and which one that is.
 
 pub(super) mod base64;
 pub(super) mod body;
 pub mod history;
 pub mod http;
 pub(super) mod mailbox;
+pub(super) mod names;
 pub(super) mod pause;
 pub(super) mod phone;
 pub mod removals;
 pub(super) mod standing;
+pub(super) mod told;
 pub mod websocket;

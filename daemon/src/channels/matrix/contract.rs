@@ -20,7 +20,12 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     address: "!room:hub.test",
     alike: ALIKE,
     spelt: || identities("![A-Za-z0-9]{10,18}:[a-z]{2,8}\\.test(:8448)?"),
-    unknown: &["#[a-z]{2,9}:hub\\.test", "@[a-z]{2,9}:hub\\.test", "!a%[0-9a-f]{2}b:hub\\.test"],
+    unknown: &[
+        "#[a-z]{2,9}:hub\\.test",
+        "@[a-z]{2,9}:hub\\.test",
+        "!a%[0-9a-f]{2}b:hub\\.test",
+        "[#@][a-z]{2,9}( [a-z]{2,9})?",
+    ],
     acquainted: &[],
     message: "$event",
     user: "@ada:hub.test",
@@ -48,6 +53,13 @@ const ALIKE: &[Alike] = &[Alike {
                     r#"{"@ada:hub.test":["!left:hub.test","!room:hub.test"],"@bob:hub.test":["!b:c"]}"#,
                 ),
                 Reply::Says(200, "", r#"{"joined_rooms":["!b:c","!room:hub.test"]}"#),
+            ],
+        ),
+        (
+            "#Kitchen",
+            &[
+                Reply::Says(200, "", r#"{"joined_rooms":["!room:hub.test"]}"#),
+                Reply::Says(200, "", r#"{"name":"kitchen"}"#),
             ],
         ),
     ],

@@ -6,8 +6,8 @@
 //!
 //! An encrypted room is refused: this adapter holds no keys, and a plain event in such a room would go round the
 //! encryption that its members rely on. A file is uploaded before its event leaves, every time that it is tried: a second
-//! upload is in no room and nobody sees it. Room aliases are refused too: they can be pointed elsewhere between the
-//! approval and the sending, a room id cannot.
+//! upload is in no room and nobody sees it. Aliases and names can be pointed elsewhere between the approval and the sending,
+//! a room id cannot: they are looked up before anything is judged ([`target`]).
 //!
 //! What people write to the account is [`receive`]'s.
 
@@ -16,6 +16,7 @@ mod client;
 #[cfg(test)]
 pub(super) mod contract;
 mod media;
+mod names;
 mod operations;
 pub(super) mod profile;
 pub mod receive;
@@ -156,13 +157,21 @@ impl Adapter for Matrix {
         target::canonical(address).map_err(TargetError::at(CAPABILITIES.channel, address))
     }
 
-    /// A room by its id. An alias or a person only stands for one, and can stand for another tomorrow.
+    /// A room by its id. An alias, a person or a name only stands for one, and can stand for another tomorrow.
     fn identity(&self, address: &str) -> Spelling {
         match (target::tells(address), address.starts_with('!')) {
             (true, _) => Spelling::known(address),
             (false, true) => Spelling::Ask,
             (false, false) => Spelling::LookUp,
         }
+    }
+
+    fn is_name(&self, address: &str) -> bool {
+        names::is_name(address)
+    }
+
+    fn is_mentionable(&self, id: &str) -> bool {
+        target::is_person(id)
     }
 
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
@@ -196,11 +205,10 @@ impl Sender for Matrix {
                 "a file on Matrix always notifies: leave silent out, or send a link to it",
             ));
         }
-        // An empty m.mentions says that nobody is mentioned, whatever the text looks like (#user-and-room-mentions).
         let mut content = json!({
             "msgtype": if outgoing.silent { QUIET } else { "m.text" },
             "body": body(outgoing.part),
-            "m.mentions": {},
+            "m.mentions": mentions(outgoing.part),
         });
         if let Some(html) = &outgoing.part.html {
             content["format"] = json!("org.matrix.custom.html");
@@ -291,6 +299,15 @@ impl Event {
 impl From<Event> for Request {
     fn from(event: Event) -> Self {
         Self::Event(event)
+    }
+}
+
+/// Whom a text calls. An empty one says that it is nobody, whatever the text looks like
+/// (<https://spec.matrix.org/v1.18/client-server-api/#user-and-room-mentions>).
+fn mentions(part: &Part) -> Value {
+    match part.mentions.as_slice() {
+        [] => json!({}),
+        people => json!({ "user_ids": people }),
     }
 }
 

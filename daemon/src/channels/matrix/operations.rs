@@ -107,7 +107,7 @@ fn replacement(part: &Part, message: &str) -> Value {
     if content.to_string().len() + new.to_string().len() > MOST_TWICE {
         let body = new["body"].as_str().unwrap_or_default().chars().take(BEGINNING);
         content = json!({
-            "msgtype": new["msgtype"], "body": format!("* {}…", body.collect::<String>()), "m.mentions": {},
+            "msgtype": new["msgtype"], "body": format!("* {}…", body.collect::<String>()), "m.mentions": new["m.mentions"],
         });
     }
     content["m.new_content"] = new;
@@ -138,7 +138,8 @@ fn thread_start(op: &OperationRequest<'_>, name: &str, message: Option<&str>) ->
 }
 
 fn text(part: &Part) -> Value {
-    let mut content = json!({"msgtype": "m.text", "body": super::body(part), "m.mentions": {}});
+    let mut content =
+        json!({"msgtype": "m.text", "body": super::body(part), "m.mentions": super::mentions(part)});
     if let Some(html) = &part.html {
         content["format"] = json!("org.matrix.custom.html");
         content["formatted_body"] = json!(html);

@@ -45,8 +45,9 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     channel: "matrix",
     threads: true,
     replies: true,
+    mentions: true,
     silent: true,
-    address_hint: "a room id such as !abcdef:example.org, its alias, or a person you share one direct room with",
+    address_hint: "a room id such as !abcdef:example.org, its alias, or a person you share one direct room with; or #Room or @Name",
     // The homeserver has its own bound, and says so.
     files: Some(FileRules {
         max_size: u64::MAX,

@@ -17,7 +17,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[Contract {
     address: "+4915112345679",
     alike: ALIKE,
     spelt: spellings::spelt,
-    unknown: &["\\+49151[0-9]{8}", "u:[a-z]{3,9}\\.[0-9]{2,4}"],
+    unknown: &["\\+49151[0-9]{8}", "u:[a-z]{3,9}\\.[0-9]{2,4}", "[#@][a-z]{2,9}( [a-z]{2,9})?"],
     acquainted: &[ACCOUNTS],
     message: "1700000000000",
     user: "+4915112345679",
@@ -35,7 +35,7 @@ const ALIKE: &[Alike] = &[
             "AAAAAAAA-0000-4000-8000-00000000000B",
             "uuid:aaaaaaaa-0000-4000-8000-00000000000b",
         ],
-        asked: &[("+49 151 1234-5679", &[KNOWN]), ("u:Anna.01", &[NOBODY, KNOWN])],
+        asked: &[("+49 151 1234-5679", &[KNOWN]), ("u:Anna.01", &[NOBODY, KNOWN]), ("@Anna Lee", &[KNOWN])],
     },
     Alike {
         identity: "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=",
@@ -43,13 +43,18 @@ const ALIKE: &[Alike] = &[
             "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=",
             "group:Pmpi-EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI",
         ],
-        asked: &[],
+        asked: &[("#The house", &[GROUPS])],
     },
 ];
 const KNOWN: Reply = Reply::Says(
     200,
     "",
-    r#"{"jsonrpc":"2.0","result":[{"number":"+4915112345679","uuid":"aaaaaaaa-0000-4000-8000-00000000000b","username":"anna.01"}],"id":"r"}"#,
+    r#"{"jsonrpc":"2.0","result":[{"number":"+4915112345679","uuid":"aaaaaaaa-0000-4000-8000-00000000000b","username":"anna.01","name":"Anna Lee"}],"id":"r"}"#,
+);
+const GROUPS: Reply = Reply::Says(
+    200,
+    "",
+    r#"{"jsonrpc":"2.0","result":[{"id":"Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=","name":"The house","isMember":true}],"id":"r"}"#,
 );
 
 const ID: &str = "1700000000000";

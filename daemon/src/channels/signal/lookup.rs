@@ -37,7 +37,12 @@ impl Client {
             .ok_or_else(|| Unidentified::not_known(format!("Signal does not say whose account {address} is")))
     }
 
-    async fn tell(&self, method: &str, params: &Value, hints: &mut RateHints) -> Result<Value, Failure> {
+    pub(super) async fn tell(
+        &self,
+        method: &str,
+        params: &Value,
+        hints: &mut RateHints,
+    ) -> Result<Value, Failure> {
         let request = json!({ "jsonrpc": "2.0", "id": method, "method": method, "params": params });
         let mut answer = self.ask(request, None, hints).await.map_err(Silence::harmless)?;
         if !answer.status.is_success() {

@@ -16,6 +16,7 @@ pub(super) mod classify;
 mod client;
 #[cfg(test)]
 pub(super) mod contract;
+mod directory;
 mod lookup;
 pub(super) mod profile;
 mod reached;
@@ -123,14 +124,24 @@ impl Adapter for Signal {
 
     /// A person is their account's UUID (ACI): a number may be given to somebody else, and a user name be taken by one.
     fn identity(&self, address: &str) -> Spelling {
+        if target::is_name(address) {
+            return Spelling::LookUp;
+        }
         match address.starts_with('+') || address.starts_with("u:") {
             true => Spelling::Ask,
             false => Spelling::known(address),
         }
     }
 
+    fn is_name(&self, address: &str) -> bool {
+        target::is_name(address)
+    }
+
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
-        self.client.account_of(address).await
+        match target::is_name(address) {
+            true => self.client.named(address).await,
+            false => self.client.account_of(address).await,
+        }
     }
 
     fn scope(&self, _: &str) -> IdScope {

@@ -6,16 +6,27 @@
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use serde_json::{Value, json};
 
-use crate::channels::kit::phone;
+use crate::channels::kit::{names, phone};
 
 /// What an address may look like.
-pub(super) const HINT: &str = "a number such as +4915112345678, an account's UUID, u:name.01, or group:ID";
+pub(super) const HINT: &str = "a number such as +4915112345678, an account's UUID, u:name.01, or group:ID; or @Name of a contact, #Name of a group";
 
 /// A group's id is 32 bytes, in base64.
 const GROUP_ID: usize = 44;
 
+/// The longest name that is looked up, in characters.
+const LONGEST_NAME: usize = 80;
+
+/// Whether an address is a contact's name, `@Ann Lee`, or a group's, `#The house`.
+pub(super) fn is_name(address: &str) -> bool {
+    names::is_name(address, LONGEST_NAME, names::SIGNS)
+}
+
 /// The one spelling of an address.
 pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
+    if is_name(address) {
+        return Ok(address.to_lowercase());
+    }
     if let Some(id) = address.strip_prefix("group:") {
         // An id may have come out of an address of the web.
         let id = id.replace('-', "+").replace('_', "/");
@@ -112,6 +123,8 @@ mod tests {
         ] {
             assert_eq!(canonical(given).unwrap(), is, "{given}");
         }
+        assert_eq!(canonical("@Ann Löve").as_deref(), Ok("@ann löve"));
+        assert!(is_name("#the house") && !is_name("+4915112345678"));
         let is = format!("group:{group}");
         for other in ["J", "K", "L"] {
             let other = is.replace("wI=", &format!("w{other}="));
@@ -131,6 +144,9 @@ mod tests {
             "group:",
             "group:abc=",
             "+49x",
+            "@",
+            "#a,b",
+            "@ann ",
         ] {
             assert!(canonical(other).is_err(), "{other}");
         }

@@ -146,6 +146,10 @@ impl Adapter for Slack {
         target::is_name(address)
     }
 
+    fn is_mentionable(&self, id: &str) -> bool {
+        target::is_person(id) && target::canonical(id).as_deref() == Ok(id)
+    }
+
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
         match target::is_name(address) {
             true => names::find(&self.client, address).await,

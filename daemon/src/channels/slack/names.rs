@@ -8,7 +8,8 @@ use serde_json::Value;
 use super::client::Client;
 use crate::channels::{
     RateHints,
-    identity::{Identity, MOST_NAMED, Unidentified},
+    identity::{Identity, Unidentified},
+    kit::names::{is_called, the_one},
 };
 
 /// Entries of an answer. A person's has some 2 KB, and an answer fits 256 KB.
@@ -36,7 +37,7 @@ const CHANNELS: List = List {
         ("limit", AT_ONCE),
     ],
     member: "channels",
-    is_called: |channel, name| is(&channel["name"], name),
+    is_called: |channel, name| is_called(&channel["name"], name),
     kind: "channel with the bot in it",
 };
 
@@ -48,7 +49,7 @@ const PEOPLE: List = List {
     is_called: |person, name| {
         let profile = &person["profile"];
         let names = [&person["name"], &profile["display_name"], &profile["real_name"]];
-        person["deleted"] != true && names.into_iter().any(|one| is(one, name))
+        person["deleted"] != true && names.into_iter().any(|one| is_called(one, name))
     },
     kind: "person",
 };
@@ -72,27 +73,10 @@ pub(super) async fn find(client: &Client, address: &str) -> Result<Identity, Uni
         found.extend(called.filter_map(|entry| entry["id"].as_str().map(str::to_owned)));
         cursor = said["response_metadata"]["next_cursor"].as_str().unwrap_or_default().to_owned();
         if cursor.is_empty() {
-            return one_of(found, &list, address);
+            let is_id = |id: &str| super::target::canonical(id).as_deref() == Ok(id);
+            return the_one(found, address, list.kind, is_id);
         }
     }
     let most = MOST_PAGES * 100;
     Err(Unidentified::not_known(format!("Slack has more than {most} of them to look through: write the id")))
-}
-
-fn is(said: &Value, name: &str) -> bool {
-    said.as_str().is_some_and(|said| said.trim().to_lowercase() == name)
-}
-
-fn one_of(mut found: Vec<String>, list: &List, address: &str) -> Result<Identity, Unidentified> {
-    found.sort();
-    found.dedup();
-    let kind = list.kind;
-    match found.as_slice() {
-        [one] if super::target::canonical(one).as_deref() == Ok(one) => Ok(Identity::new(one)),
-        [] | [_] => Err(Unidentified::not_known(format!("Slack knows no {kind} that is called {address}"))),
-        several => {
-            let ids = several[..several.len().min(MOST_NAMED)].join(", ");
-            Err(Unidentified::several(address, kind, &ids))
-        }
-    }
 }

@@ -45,8 +45,9 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     channel: "slack",
     threads: true,
     replies: true,
+    mentions: true,
     answers_are_threads: true,
-    address_hint: "a conversation's or person's id such as C012AB3CD or U012AB3CD",
+    address_hint: "a conversation's or person's id such as C012AB3CD or U012AB3CD, or #channel or @name",
     // <https://slack.com/help/articles/201330736>: 1 GB a file. Each is shared by a request of its own, for a text with its
     // key, its buttons and its blocks cannot stand in that request.
     files: Some(FileRules {
@@ -122,7 +123,7 @@ pub(in crate::channels) const FORMAT: Format = Format {
             - `||spoiler||` arrives behind the word (spoiler), and is left out of notifications.\n\
             - Text past 4,000 characters arrives as several messages.\n\
             - Headings become bold lines, tables code blocks. Nested lists keep their shape.\n\
-            - Mentions written in the text, such as `<!channel>`, call nobody.\n",
+            - `<!channel>`, `<@U012AB3CD>` and the like call nobody.\n",
 };
 
 /// One a second a channel, short bursts allowed (<https://docs.slack.dev/apis/web-api/rate-limits>, chat.postMessage).

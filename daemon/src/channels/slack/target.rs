@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+use crate::channels::kit::names;
+
 /// The shortest and the longest id that is taken for one. Slack promises no length; they have nine to eleven characters.
 const LENGTHS: std::ops::RangeInclusive<usize> = 8..=24;
 
@@ -37,11 +39,7 @@ const LONGEST_NAME: usize = 80;
 
 /// Whether an address is a channel's name, `#general`, or a person's, `@ann` or `@Ann Lee`.
 pub(super) fn is_name(address: &str) -> bool {
-    let Some(name) = address.strip_prefix(['#', '@']) else { return false };
-    let inside = if address.starts_with('#') { "-_" } else { "-_.' " };
-    (1..=LONGEST_NAME).contains(&name.chars().count())
-        && name.trim() == name
-        && name.chars().all(|c| c.is_alphanumeric() || inside.contains(c))
+    names::is_name(address, LONGEST_NAME, if address.starts_with('#') { "-_" } else { names::SIGNS })
 }
 
 /// The one spelling of an id or a name, or what to write instead.

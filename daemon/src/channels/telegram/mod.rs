@@ -149,6 +149,10 @@ impl Adapter for Telegram {
         self.client.identify(address).await
     }
 
+    fn is_mentionable(&self, id: &str) -> bool {
+        id.parse::<i64>().is_ok_and(|number| number > 0) && target::canonical(id).as_deref() == Ok(id)
+    }
+
     fn scope(&self, _: &str) -> IdScope {
         // A message's number is its chat's (<https://core.telegram.org/bots/api#message>), and no method tells its topic.
         IdScope::Conversation

@@ -44,6 +44,7 @@ pub(super) const CAPABILITIES: Capabilities = Capabilities {
     threads: true,
     thread_is: "the topic of a group",
     replies: true,
+    mentions: true,
     silent: true,
     address_hint: "a chat id such as -1001234567890, a person's id, or @channelname",
     // "50 MB" for files of other kinds than photos (<https://core.telegram.org/bots/api#sending-files>).

@@ -26,7 +26,7 @@ pub(in crate::channels) const MESSAGE_ID: &str = "m01a20846fe0070008000000000000
 /// A part of plain text.
 pub(in crate::channels) fn part(text: &str) -> Part {
     let units = text.encode_utf16().count();
-    Part { text: text.into(), html: None, styles: vec![], units, shown: text.into(), preview: None }
+    Part { text: text.into(), html: None, styles: vec![], units, shown: text.into(), ..Part::default() }
 }
 
 /// A part with its markup.

@@ -59,7 +59,7 @@ pub(super) async fn verify(
 
 /// Takes a notification of an account's platform, as it came: WhatsApp's Cloud API tells what became of messages and what people
 /// write, signed with the app's secret in `X-Hub-Signature-256`, an Evolution API that there is something to read, with a secret in
-/// `Authorization`; the Bot Connector tells a Teams bot what people do, with its own token there. Platforms send a notification again
+/// `Authorization`, as does a BlueBubbles server; the Bot Connector tells a Teams bot what people do, with its own token there. Platforms send a notification again
 /// unless the answer is 200.
 #[utoipa::path(
     post,
@@ -69,7 +69,7 @@ pub(super) async fn verify(
         ("channel" = String, Path, description = "The channel."),
         ("account" = String, Path, description = "The account of the channel."),
         ("X-Hub-Signature-256" = Option<String>, Header, description = "WhatsApp: of the body, with the app's secret."),
-        ("Authorization" = Option<String>, Header, description = "Teams: `Bearer`, and the Connector's own token. An Evolution API: `Bearer`, and the account's `webhook_secret`."),
+        ("Authorization" = Option<String>, Header, description = "Teams: `Bearer`, and the Connector's own token. An Evolution API: `Bearer`, and the account's `webhook_secret`. BlueBubbles: `Basic`, that secret as the password of any user."),
     ),
     request_body(content = Object, description = "A notification, as the platform has it."),
     responses(

@@ -201,6 +201,7 @@ fn holdable(channel: &str) -> String {
         "telegram" => "-1009999999999",
         "discord" => "@99",
         "slack" => "U0999999999",
+        "googlechat" => "spaces/OTHER",
         "signal" => "cccccccc-0000-4000-8000-00000000000c",
         other => panic!("name somebody on {other}"),
     };

@@ -82,7 +82,8 @@ pub fn start() -> Result<MockServer> {
 pub struct Phone(Arc<Mutex<Kept>>);
 
 impl Phone {
-    /// It gets a message of somebody's, which the server keeps as `prepareMessage` of the service makes it.
+    /// It gets a message of somebody's, which the server keeps as `prepareMessage` of the service makes it. What it has got
+    /// under this id it knows.
     pub fn gets(&self, id: &str, from: &str, message: &Value) {
         let key = json!({"id": id, "remoteJid": from, "fromMe": false});
         let kind = message.as_object().and_then(|members| members.keys().next().cloned());
@@ -90,7 +91,23 @@ impl Phone {
             "key": key, "pushName": "Ann", "message": message, "messageType": kind, "contextInfo": null,
             "messageTimestamp": now_ms() / 1_000, "source": "android", "MessageUpdate": [],
         });
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).messages.insert(0, record);
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !kept.messages.iter().any(|one| one["key"] == record["key"]) {
+            kept.messages.insert(0, record);
+        }
+    }
+
+    /// The texts that it sent to somebody, with their ids, the oldest first.
+    pub fn sent(&self, to: &str) -> Vec<(String, String)> {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let ours = kept
+            .messages
+            .iter()
+            .rev()
+            .filter(|one| one["key"]["fromMe"] == true && one["key"]["remoteJid"] == to);
+        let word = |value: &Value| value.as_str().map(str::to_owned);
+        ours.filter_map(|one| Some((word(&one["key"]["id"])?, word(&one["message"]["conversation"])?)))
+            .collect()
     }
 }
 

@@ -2,11 +2,18 @@
 
 pub(crate) mod discord;
 pub(crate) mod email;
+pub(crate) mod googlechat;
+pub(crate) mod imessage;
 pub(crate) mod matrix;
+pub(crate) mod notified;
 pub(crate) mod ntfy;
 pub(crate) mod signal;
 pub(crate) mod slack;
+pub(crate) mod teams;
 pub(crate) mod telegram;
+pub(crate) mod webhook;
+pub(crate) mod whatsapp_cloud;
+pub(crate) mod whatsapp_evolution;
 
 use std::{
     sync::{
@@ -90,6 +97,11 @@ pub(crate) trait House: Send + Sync {
         ""
     }
 
+    /// What the hub calls a line of hers: a program's is no message.
+    fn kind(&self) -> &'static str {
+        "message"
+    }
+
     /// By what the hub knows Ann.
     fn id(&self) -> String;
 
@@ -116,6 +128,16 @@ pub(crate) trait House: Send + Sync {
         Duration::from_secs(1)
     }
 
+    /// How long the hub hears nothing on a connection before it gives it up, where that is longer than anybody's patience.
+    fn silence(&self) -> Duration {
+        Duration::ZERO
+    }
+
+    /// How many pieces a line and its answer are on one wire, about.
+    fn pieces(&self) -> usize {
+        12
+    }
+
     /// How many lines each way are many here, for who has not all day.
     fn usual_lines(&self) -> u64 {
         30
@@ -126,7 +148,7 @@ pub(crate) trait House: Send + Sync {
         Some(("", "{}"))
     }
 
-    /// Whether it tells things in the order in which they happen, also what it has to tell again.
+    /// Whether it tells things in the order in which they happened, also after it was not heard.
     fn keeps_order(&self) -> bool {
         true
     }
@@ -149,6 +171,12 @@ const HOUSES: &[(&str, Open)] = &[
     ("slack", || Ok(Box::new(slack::Slack::open()?))),
     ("email", || Ok(Box::new(email::Email::open()?))),
     ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
+    ("whatsapp_cloud", || Ok(Box::new(whatsapp_cloud::WhatsAppCloud::open()?))),
+    ("whatsapp_evolution", || Ok(Box::new(whatsapp_evolution::WhatsAppEvolution::open()?))),
+    ("imessage", || Ok(Box::new(imessage::IMessage::open()?))),
+    ("googlechat", || Ok(Box::new(googlechat::GoogleChat::open()?))),
+    ("teams", || Ok(Box::new(teams::Teams::open()?))),
+    ("webhook", || Ok(Box::new(webhook::Webhook::open()?))),
 ];
 
 /// One of each.

@@ -9,6 +9,7 @@
 mod book;
 mod discord;
 mod hostile;
+mod imessage;
 mod killed;
 mod matrix;
 mod ntfy;

@@ -36,6 +36,14 @@ pub(crate) fn hold(markdown: &str, flavour: &Flavour, parts: &[Part]) -> Result<
         styles(part)?;
     }
     let blocks = source::blocks(markdown);
+    let called = source::called(&blocks);
+    if let Some(id) = parts.iter().flat_map(|part| &part.mentions).find(|id| !called.contains(&id.as_str())) {
+        return Err(format!("{id} is called, and the text calls {called:?}"));
+    }
+    // What stands for a person is the platform's own: the tests of mentions judge it.
+    if !called.is_empty() {
+        return Ok(());
+    }
     let all = |name: &str, spoiler: [&str; 2], read: &dyn Fn(&Part) -> Result<String, String>| {
         let parts = parts.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         matcher::match_all(&blocks, &parts, limit, spoiler).map_err(|error| format!("{name}: {error}"))

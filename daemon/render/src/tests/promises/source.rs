@@ -136,6 +136,19 @@ pub(crate) fn blocks(markdown: &str) -> Vec<Block> {
     reader.blocks
 }
 
+/// The ids of whom links call, however their scheme is written.
+pub(crate) fn called(blocks: &[Block]) -> Vec<&str> {
+    let texts = blocks.iter().flat_map(|block| match &block.kind {
+        Kind::Text { text, .. } => vec![text],
+        Kind::Table { header, rows } => header.iter().chain(rows.iter().flatten()).collect(),
+        Kind::Code { .. } | Kind::Rule => vec![],
+    });
+    let id = |url: &'_ String| {
+        url.split_at_checked(8).is_some_and(|(scheme, _)| scheme.eq_ignore_ascii_case("mention:"))
+    };
+    texts.flat_map(|text| &text.links).filter(|(_, url)| id(url)).map(|(_, url)| &url[8..]).collect()
+}
+
 impl Reader {
     fn event(&mut self, event: Event<'_>) {
         match event {

@@ -59,6 +59,42 @@ async fn a_name_that_several_channels_have_or_none_is_refused() {
 }
 
 #[tokio::test]
+async fn a_person_is_found_by_any_of_their_names_and_whoever_looks_like_them_stops_it() {
+    const SERVERS: Reply = Reply::Says(200, "", r#"[{"id":"9","name":"Home"},{"id":"10","name":"Club"}]"#);
+    const EMPTY: Reply = Reply::Says(200, "", "[]");
+    // On both servers, and one person all the same; a bot of that name is none.
+    const ANN: Reply = Reply::Says(
+        200,
+        "",
+        r#"[{"user":{"id":"42","username":"ann","global_name":"Ann Lee"},"nick":null},
+            {"user":{"id":"43","username":"ann","bot":true}},{"user":{"id":"44","username":"anna"}}]"#,
+    );
+    const BY_NICK: Reply =
+        Reply::Says(200, "", r#"[{"user":{"id":"66","username":"mallory"},"nick":"Ann"}]"#);
+    const ODD: Reply = Reply::Says(200, "", r#"[{"user":{"id":"../x","username":"ann"}}]"#);
+    let find = async |script: &'static [Reply], address: &str| {
+        let mock = Mock::start(script);
+        let discord = discord(mock.port, Secret::from(TOKEN));
+        let found = discord.identify(&discord.resolve(address).unwrap()).await;
+        (found.map(String::from).map_err(|unidentified| unidentified.why), mock.heard())
+    };
+    let (found, heard) = find(&[SERVERS, ANN, ANN], "@Ann").await;
+    assert_eq!(found, Ok("@42".into()));
+    is(&heard[1], "GET /api/v10/guilds/9/members/search?query=ann&limit=100");
+    assert_eq!(find(&[SERVERS, ANN, EMPTY], "@ann lee").await.0, Ok("@42".into()));
+    assert_eq!(find(&[SERVERS, EMPTY, BY_NICK], "@ann").await.0, Ok("@66".into()));
+    // A user name is nobody else's, but a nickname may be worn to be taken for its owner.
+    let why = "@ann is the name of more than one person (@42 on Home, @66 on Club): write the id";
+    assert_eq!(find(&[SERVERS, ANN, BY_NICK], "@ann").await.0, Err(why.into()));
+    let why = "no server of the bot's has a person @ann";
+    assert_eq!(find(&[SERVERS, EMPTY, EMPTY], "@ann").await.0, Err(why.into()));
+    assert!(find(&[SERVERS, ODD, EMPTY], "@ann").await.0.is_err());
+    let many = format!("[{}]", vec![r#"{"user":{"id":"42","username":"ann"}}"#; 100].join(","));
+    let many: &'static [Reply] = vec![SERVERS, Reply::Says(200, "", many.leak())].leak();
+    assert!(find(many, "@ann").await.0.unwrap_err().starts_with("too many names begin like @ann"));
+}
+
+#[tokio::test]
 async fn a_person_is_written_to_in_their_own_conversation() {
     const OPENED: Reply = Reply::Says(200, "", r#"{"id":"900","type":1}"#);
     let mock = Mock::start(&[OPENED, SENT, SENT]);

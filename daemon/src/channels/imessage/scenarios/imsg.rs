@@ -22,7 +22,12 @@ impl Mac {
         let ssh: Vec<String> = ssh.iter().map(|&word| word.to_owned()).collect();
         let remote = !ssh.is_empty();
         let imsg = Imsg::hasty(Program { command, ssh }, self.staging());
-        IMessage { bridge: Bridge::Program { imsg, remote }, kept: self.files.kept() }
+        IMessage {
+            bridge: Bridge::Program { imsg, remote },
+            kept: self.files.kept(),
+            listener: None,
+            webhook: None,
+        }
     }
 
     fn staging(&self) -> PathBuf {
@@ -167,7 +172,12 @@ async fn how_imsg_ends_says_what_became_of_the_message() {
     }
     let program = Program { command: vec!["/nonexistent/imsg".into()], ssh: vec![] };
     let imsg = Imsg::hasty(program, "/nonexistent".into());
-    let nobody = IMessage { bridge: Bridge::Program { imsg, remote: false }, kept: Files::new().kept() };
+    let nobody = IMessage {
+        bridge: Bridge::Program { imsg, remote: false },
+        kept: Files::new().kept(),
+        listener: None,
+        webhook: None,
+    };
     let failure = nobody.delivered(&nobody.composed(&outgoing(ANNA, &text)), &key()).await.unwrap_err();
     assert!(retry(&failure), "{failure:?}");
     assert!(nobody.check_ready().await.unwrap_err().0.contains("Full Disk Access"));

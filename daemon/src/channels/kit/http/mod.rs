@@ -12,6 +12,7 @@ pub mod quota;
 pub mod reader;
 pub mod signature;
 pub mod token;
+pub mod within;
 
 pub use masked::masked;
 pub use reader::{Decode, Reader, Verdict};

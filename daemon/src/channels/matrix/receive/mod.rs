@@ -44,7 +44,7 @@ use self::{
     rooms::{Rooms, names},
     session::Session,
 };
-use super::{client::Client, target::canonical};
+use super::{client::Client, target::is_person};
 use crate::channels::{
     Failure,
     hub_handle::HubHandle,
@@ -94,7 +94,7 @@ impl Receiving {
     /// # Errors
     /// Somebody whose invitations are to be accepted is no user.
     pub(super) fn new(account: &str, on: bool, join_from: Vec<String>, tempo: Tempo) -> Result<Self, String> {
-        if let Some(user) = join_from.iter().find(|user| !user.starts_with('@') || canonical(user).is_err()) {
+        if let Some(user) = join_from.iter().find(|user| !is_person(user)) {
             return Err(format!("join_invites_from: {user:?} is no user: write @NAME:SERVER"));
         }
         let (join_from, standing) = (join_from.into_iter().collect(), Mutex::new(Standing::Well));

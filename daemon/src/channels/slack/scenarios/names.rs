@@ -40,7 +40,7 @@ async fn a_name_that_is_none_is_said_to_be_and_a_slack_that_is_away_is_asked_aga
     const ODD: Reply = Reply::Says(200, "", r#"{"ok":true,"channels":[{"id":"../x","name":"genera"}]}"#);
     for script in [&[NONE], &[ODD]] {
         let Unidentified { why, again } = find(script, "#genera").await.0.unwrap_err();
-        let expected = "Slack knows no channel with the bot in it that is called #genera";
+        let expected = "there is no channel with the bot in it that is called #genera";
         assert_eq!((why.as_str(), again), (expected, Again::NotKnown));
     }
     let (found, _) =

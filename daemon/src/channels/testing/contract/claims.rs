@@ -21,6 +21,7 @@ use crate::{
         form::{Field, Form},
         operation::{Button, Choice, Extras, Operation, Poll, Presence, Press, Select},
     },
+    render,
 };
 
 /// One operation of each kind but a new message.
@@ -53,6 +54,72 @@ fn where_(contract: &Contract, operation: &Operation) -> &'static str {
 
 pub(super) fn nowhere(contract: &Contract) -> std::sync::Arc<dyn Adapter> {
     Stage::set(Script::Nobody).open(contract)
+}
+
+#[test]
+fn whom_a_text_calls_is_one_person_by_id_and_never_a_group() {
+    let groups = [
+        "",
+        "everyone",
+        "here",
+        "all",
+        "channel",
+        "@room",
+        "@everyone",
+        "@here",
+        "!channel",
+        "users/all",
+        "users/",
+        "users/ann@hub.test",
+        "&99",
+        "-1001234567890",
+        "0",
+        "099",
+        "#general",
+        "@ann",
+        "@ann lee",
+        "*",
+        "C012AB3CD",
+        "S012AB3CD",
+        "!room:hub.test",
+        "#room:hub.test",
+        "@:hub.test",
+        "99 ",
+        "u012ab3cd",
+    ];
+    let mut claimed = BTreeMap::new();
+    for contract in all() {
+        let (adapter, user) = (nowhere(contract), contract.user);
+        for group in groups {
+            assert!(!adapter.is_mentionable(group), "{}: {group:?} is called", contract.name());
+        }
+        let text = format!("Hi [Ann](mention:{user}), [all](mention:everyone) @everyone @here <@{user}>");
+        let parts = render::render(&render::parse(&text), &adapter.flavour()).unwrap();
+        let request = adapter.composed(&outgoing(contract.address, &parts[0])).to_string();
+        let wants: &[&str] = match contract.channel {
+            "slack" => &["Hi <@U012AB3CD>, ", "&lt;@U012AB3CD&gt;"],
+            "discord" => {
+                &["Hi <@99>, ", r#""allowed_mentions":{"parse":[],"replied_user":false,"users":["99"]}"#]
+            }
+            "matrix" => &[
+                "<a href=\\\"https://matrix.to/#/@ada:hub.test\\\">Ann</a>, ",
+                r#""m.mentions":{"user_ids":["@ada:hub.test"]}"#,
+            ],
+            "telegram" => &["<a href=\\\"tg://user?id=99\\\">Ann</a>, "],
+            "googlechat" => &["Hi <users/1>, "],
+            _ => &["Ann"],
+        };
+        for wanted in wants {
+            assert!(request.contains(wanted), "{}: {wanted} in {request}", contract.name());
+        }
+        if !adapter.capabilities().mentions {
+            continue;
+        }
+        assert!(adapter.is_mentionable(user) && parts[0].mentions.contains(&user.to_owned()), "{request}");
+        claimed.insert(contract.channel, ());
+    }
+    let claimed: Vec<&str> = claimed.into_keys().collect();
+    assert_eq!(claimed, ["discord", "googlechat", "matrix", "slack", "telegram"]);
 }
 
 #[tokio::test]

@@ -1,12 +1,11 @@
 //! The questions: whose the phone is, and which messages are kept. They change nothing.
 
 use reqwest::Method;
-use serde::de::IgnoredAny;
 use serde_json::{Value, json};
 
 use crate::channels::{
     Failure, RateHints,
-    kit::http::{Silence, TIMEOUT},
+    kit::http::{Silence, TIMEOUT, within::Within},
     whatsapp::instance::Instance,
 };
 
@@ -49,25 +48,14 @@ impl Instance {
         let (path, hints) = ("chat/findMessages", &mut RateHints::default());
         let query = json!({ "where": {}, "page": page, "offset": length });
         let request = self.request(Method::POST, path).json(&query);
-        let mut response =
-            match self.http().stream(request, TIMEOUT, hints).await.map_err(Silence::harmless)? {
-                Ok(response) => response,
-                Err(answer) => return Err(self.classify(path, &answer, hints).harmless()),
-            };
-        let mut body = Vec::new();
-        while let Some(chunk) =
-            response.chunk().await.map_err(|error| self.http().silence(error).harmless())?
-        {
-            if body.len() + chunk.len() > most {
-                return Ok(None);
-            }
-            body.extend_from_slice(&chunk);
-        }
-        let mut answer = match serde_json::from_slice::<Value>(&body) {
-            Ok(answer) => answer,
-            // Half of a surrogate pair, or too many levels: as JSON it is whole, and anybody can write it.
-            Err(_) if serde_json::from_slice::<IgnoredAny>(&body).is_ok() => return Ok(None),
-            Err(_) => {
+        let response = match self.http().stream(request, TIMEOUT, hints).await.map_err(Silence::harmless)? {
+            Ok(response) => response,
+            Err(answer) => return Err(self.classify(path, &answer, hints).harmless()),
+        };
+        let mut answer = match self.http().within(response, most).await.map_err(Silence::harmless)? {
+            Within::Json(answer) => answer,
+            Within::Unreadable => return Ok(None),
+            Within::Other => {
                 return Err(Failure::Retry("what answers is no Evolution API; check evolution_url".into()));
             }
         };

@@ -5,7 +5,7 @@
 //! did, only a notification tells: who came to a group, and that a message of long ago was taken back.
 //!
 //! - `record`: a message as it is kept; `content`: what one says; `people`: who is who, and which of them is the account;
-//! - `event`: a notification; `poll`: the loop, `asking`: its questions; `seen`: what was handed over already; `files`: files; `signs`: what people see meanwhile.
+//! - `event`: a notification; `poll`: the loop, `asking`: its questions; `files`: files; `signs`: what people see meanwhile.
 
 mod asking;
 mod content;
@@ -14,7 +14,6 @@ mod files;
 mod people;
 mod poll;
 mod record;
-mod seen;
 mod signs;
 
 use serde_json::Value;

@@ -20,13 +20,12 @@ use super::{
     event, files,
     people::Me,
     record::{self, Draft},
-    seen::Seen,
 };
 use crate::{
     channels::{
         Failure,
         hub_handle::{HubHandle, Unavailable},
-        kit::{pause::pause, standing::Standing},
+        kit::{pause::pause, standing::Standing, told::Told},
         received::{Batch, Dropped, Event, Position, unreadable},
         whatsapp::{instance::Instance, target::PERSON},
     },
@@ -131,7 +130,7 @@ impl Listener {
 
     /// Receives for as long as anybody waits.
     pub(in crate::channels::whatsapp) async fn listen(&self, instance: &Instance, hub: &dyn HubHandle) {
-        let seen = Seen::default();
+        let seen = Told::default();
         let (place, files_until) = (None, Instant::now());
         let mut reading =
             Reading { listener: self, instance, hub, place, began: 0, unread: 0, seen, files_until };
@@ -186,7 +185,7 @@ struct Reading<'a> {
     /// Records that could not be read when all was asked for last: they have neither a key nor a time by which they would be known
     /// again.
     unread: usize,
-    seen: Seen,
+    seen: Told,
     /// When files are no longer waited for.
     files_until: Instant,
 }

@@ -1,4 +1,5 @@
-//! What was handed over already. The hub knows it too; this spares it the files of what it has, each minute again.
+//! What was handed over already, where a platform is asked for the same again and again. The hub knows it too; this spares it the
+//! files of what it has, each minute again.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -7,17 +8,19 @@ const MAX_KEYS: usize = 4096;
 
 /// The keys of events that are on disk.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(in crate::channels) struct Told {
     order: VecDeque<String>,
     keys: HashSet<String>,
 }
 
-impl Seen {
-    pub(super) fn has(&self, key: &str) -> bool {
+impl Told {
+    /// Whether this one was.
+    pub(in crate::channels) fn has(&self, key: &str) -> bool {
         self.keys.contains(key)
     }
 
-    pub(super) fn note(&mut self, key: String) {
+    /// It is on disk.
+    pub(in crate::channels) fn note(&mut self, key: String) {
         if !self.keys.insert(key.clone()) {
             return;
         }
@@ -36,7 +39,7 @@ mod tests {
 
     #[test]
     fn the_newest_are_remembered_within_bounds() {
-        let mut seen = Seen::default();
+        let mut seen = Told::default();
         for n in 0..2 * MAX_KEYS {
             seen.note(n.to_string());
             seen.note(n.to_string());

@@ -1,0 +1,19 @@
+//! What people write to the account, by either program.
+//!
+//! Messages keeps all of it in a database on the Mac, whose rows are numbered as they come. So a place there is the number of a row: a
+//! sender chooses the time of a message, and nobody chooses a row's number. Both programs hand over the rows behind one, and are asked
+//! for them at the start, each minute, and at once when a program says that something came.
+//!
+//! - `poll`: the loop; `source`: what a program is asked for; `place`: who wrote, and where; `tapback`: a reaction;
+//! - [`server`]: a BlueBubbles server; [`program`]: `imsg`.
+
+mod place;
+mod poll;
+pub mod program;
+pub mod server;
+mod source;
+mod tapback;
+#[cfg(test)]
+mod tests;
+
+pub(super) use self::poll::{Listener, Tempo};

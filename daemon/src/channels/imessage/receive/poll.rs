@@ -1,0 +1,357 @@
+//! The loop: ask for the rows behind the last one, write them down with the number of the last, and ask again.
+//!
+//! Messages writes a row down a moment before it says to which conversation it belongs, and until then neither program hands it over. So
+//! each row is asked for once more the next time: the hub knows it again by its key, and `told` spares it the files.
+//!
+//! A row's number means something in one database. Where the newest is below the place, messages were taken out, or the Mac has another
+//! database: the place goes back to it.
+
+use std::time::Duration;
+
+use tokio::{
+    sync::Notify,
+    time::{Instant, sleep, timeout},
+};
+
+use super::source::{Mark, Row, Since, Source};
+use crate::{
+    channels::{
+        Failure,
+        hub_handle::{HubHandle, Unavailable},
+        kit::{pause::pause, standing::Standing, told::Told},
+        received::{Batch, Event, Position, not_used},
+    },
+    clock,
+};
+
+/// The number of the last row that was read.
+const ROWS: &str = "rows";
+/// The number of the last row that was there before the account: nothing goes back behind it.
+const FIRST: &str = "first";
+/// When the account began, and up to when changes are known, in milliseconds since 1970.
+const BEGAN: &str = "began";
+const CHANGES: &str = "changes";
+/// How many rows before the last are asked for again after a stop.
+const BACK: i64 = 5;
+/// Pages after which changes are looked at, however many rows are left.
+const PAGES: usize = 50;
+/// Events and files after which what was read is written down.
+const EVENTS: usize = 50;
+const FILES: usize = 4;
+/// Changes are looked for so long before the last time, in milliseconds: whoever edits tells when, and by a clock of their own. What was
+/// seen is told by the Mac.
+const EDITED_BACK: i64 = 24 * HOUR;
+const SEEN_BACK: i64 = 10 * 60 * 1000;
+/// How long before its beginning a message may have been written that came after it: clocks differ. A Mac that begins to keep its messages
+/// in iCloud gets years of them as new rows.
+const BEGAN_BACK: i64 = HOUR;
+/// Where nothing is received, the time up to which changes are known is written down so seldom: it is worth no write a minute.
+const CHANGES_KEPT: i64 = 12 * HOUR;
+const HOUR: i64 = 60 * 60 * 1000;
+
+/// How long things take.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::channels::imessage) struct Tempo {
+    /// Between two questions.
+    pub(in crate::channels::imessage) each: Duration,
+    /// After word that something came.
+    pub(in crate::channels::imessage) settling: Duration,
+    /// After the first failure; it doubles.
+    pub(in crate::channels::imessage) first: Duration,
+    /// At most.
+    pub(in crate::channels::imessage) longest: Duration,
+    /// Where somebody has to do something.
+    pub(in crate::channels::imessage) refused: Duration,
+    /// For all files of what is read at once: words wait for them.
+    pub(in crate::channels::imessage) files: Duration,
+    /// Until a file that is not on the Mac yet is asked for again.
+    pub(in crate::channels::imessage) arriving: Duration,
+}
+
+impl Tempo {
+    pub(in crate::channels::imessage) const USUAL: Self = Self {
+        each: Duration::from_mins(1),
+        settling: Duration::from_millis(300),
+        first: Duration::from_secs(2),
+        longest: Duration::from_mins(1),
+        refused: Duration::from_mins(5),
+        files: Duration::from_mins(3),
+        arriving: Duration::from_secs(3),
+    };
+}
+
+/// What keeps an account receiving.
+pub(in crate::channels::imessage) struct Listener {
+    standing: Standing,
+    tempo: Tempo,
+    /// A program said that something came.
+    came: Notify,
+}
+
+impl Listener {
+    pub(in crate::channels::imessage) fn new(platform: &'static str, account: &str, tempo: Tempo) -> Self {
+        Self { standing: Standing::new(platform, account), tempo, came: Notify::new() }
+    }
+
+    /// What there is to say of it to who asks whether the account is ready.
+    pub(in crate::channels::imessage) fn standing(&self) -> String {
+        self.standing
+            .trouble()
+            .unwrap_or_else(|| "receives, and after a stop what Messages has kept on the Mac".into())
+    }
+
+    /// Something came.
+    pub(in crate::channels::imessage) fn wake(&self) {
+        self.came.notify_one();
+    }
+
+    /// Receives for as long as anybody waits.
+    pub(super) async fn listen(&self, source: &dyn Source, hub: &dyn HubHandle) {
+        let mut reading = Reading {
+            listener: self,
+            source,
+            hub,
+            place: None,
+            from: Mark::default(),
+            end: Mark::default(),
+            began: 0,
+            changes: 0,
+            changes_kept: 0,
+            told: Told::default(),
+            files_until: Instant::now(),
+        };
+        let mut failures = 0;
+        loop {
+            match reading.catch_up().await {
+                Ok(more) => {
+                    failures = 0;
+                    self.standing.receives();
+                    if !more && self.waits(source).await {
+                        sleep(self.tempo.settling).await;
+                    }
+                }
+                Err(failure) => self.rest(&mut failures, failure).await,
+            }
+        }
+    }
+
+    /// Waits until it is time to ask; whether that is because something came.
+    async fn waits(&self, source: &dyn Source) -> bool {
+        let came = async {
+            tokio::select! {
+                () = self.came.notified() => {}
+                () = source.came() => {}
+            }
+        };
+        timeout(self.tempo.each, came).await.is_ok()
+    }
+
+    /// Says what is the matter, and waits.
+    async fn rest(&self, failures: &mut u32, failure: Failure) {
+        let Tempo { first, longest, refused, .. } = self.tempo;
+        let wait = pause(first, longest, *failures);
+        let (kind, why, wait) = match failure {
+            Failure::Wait { after, why } => ("limited", why, after.max(wait)),
+            Failure::Permanent(why) => ("refused", why, refused),
+            Failure::Retry(why) | Failure::Unknown(why) | Failure::NotDelivered(why) => ("away", why, wait),
+        };
+        self.standing.away(kind, why);
+        *failures = failures.saturating_add(1);
+        sleep(wait).await;
+    }
+}
+
+fn unwritten(error: Unavailable) -> Failure {
+    Failure::Retry(format!("nothing can be written down: {error}"))
+}
+
+/// How it goes on.
+struct Reading<'a> {
+    listener: &'a Listener,
+    source: &'a dyn Source,
+    hub: &'a dyn HubHandle,
+    /// The last row that is on disk as read; nothing before the first question.
+    place: Option<i64>,
+    /// Behind what is asked next, and up to where that is a second time.
+    from: Mark,
+    end: Mark,
+    /// What was written before belongs to nobody's conversation with the hub, in milliseconds.
+    began: i64,
+    /// Up to when changes are known, and what of it is on disk, in milliseconds.
+    changes: i64,
+    changes_kept: i64,
+    told: Told,
+    /// When files are no longer waited for.
+    files_until: Instant,
+}
+
+/// A batch that is being filled, and up to where it is read.
+#[derive(Default)]
+struct Filling {
+    batch: Batch,
+    keys: Vec<String>,
+    row: i64,
+    files: usize,
+}
+
+impl Filling {
+    fn is_full(&self) -> bool {
+        self.batch.received.len() + self.batch.dropped.len() >= EVENTS || self.files >= FILES
+    }
+}
+
+impl Reading<'_> {
+    /// Reads and writes down what came since the last time; whether there is more.
+    async fn catch_up(&mut self) -> Result<bool, Failure> {
+        if self.place.is_none() {
+            self.begin().await?;
+        }
+        self.files_until = Instant::now() + self.listener.tempo.files;
+        let (mut at, mut more, mut empty) = (self.from, true, true);
+        for _ in 0..PAGES {
+            let page = self.source.behind(at).await?;
+            empty &= page.rows.is_empty();
+            let mut filling = Filling::default();
+            for row in page.rows {
+                self.add(&mut filling, row).await?;
+                if filling.is_full() {
+                    self.write(std::mem::take(&mut filling)).await?;
+                }
+            }
+            self.write(filling).await?;
+            // One that hands over the same again would do so for ever.
+            more = page.more && page.next > at;
+            at = at.max(page.next);
+            if !more {
+                break;
+            }
+        }
+        self.from = self.end;
+        self.end = self.end.max(at);
+        if empty {
+            self.look_for_the_end().await?;
+        }
+        self.look_at_changes().await?;
+        Ok(more)
+    }
+
+    /// Where the account was, or now.
+    async fn begin(&mut self) -> Result<(), Failure> {
+        let stored = async |stream: &str| -> Result<Option<i64>, Failure> {
+            let stored = self.hub.position(stream).await.map_err(unwritten)?;
+            Ok(stored.and_then(|stored| stored.parse().ok()))
+        };
+        let (now, row) = (clock::now_ms(), stored(ROWS).await?);
+        let (began, changes) = (stored(BEGAN).await?, stored(CHANGES).await?);
+        if let Some(row) = row {
+            let first = stored(FIRST).await?.unwrap_or(0).min(row);
+            self.begin_at(row, row.saturating_sub(BACK).max(first));
+            self.began = began.unwrap_or(0);
+            // A clock that was ahead then is none to go by.
+            (self.changes, self.changes_kept) = (changes.unwrap_or(now).min(now), changes.unwrap_or(0));
+            return Ok(());
+        }
+        let row = self.source.newest().await?;
+        let positions =
+            vec![position(ROWS, row), position(FIRST, row), position(BEGAN, now), position(CHANGES, now)];
+        self.hub.receive(Batch { positions, ..Batch::default() }).await.map_err(unwritten)?;
+        self.begin_at(row, row);
+        (self.began, self.changes, self.changes_kept) = (now, now, now);
+        Ok(())
+    }
+
+    fn begin_at(&mut self, row: i64, from: i64) {
+        (self.place, self.from, self.end) = (Some(row), Mark::behind(from.max(0)), Mark::behind(row));
+    }
+
+    /// Nothing is behind the place: there may be less than there was.
+    async fn look_for_the_end(&mut self) -> Result<(), Failure> {
+        let newest = self.source.newest().await?;
+        let Some(place) = self.place.filter(|place| newest < *place) else { return Ok(()) };
+        tracing::info!(
+            place,
+            newest,
+            "Messages has fewer messages than it had: it is read from its newest on"
+        );
+        let positions = vec![position(ROWS, newest), position(FIRST, newest)];
+        self.hub.receive(Batch { positions, ..Batch::default() }).await.map_err(unwritten)?;
+        self.begin_at(newest, newest);
+        Ok(())
+    }
+
+    async fn look_at_changes(&mut self) -> Result<(), Failure> {
+        let now = clock::now_ms();
+        let since = Since { edited: self.changes - EDITED_BACK, seen: self.changes - SEEN_BACK };
+        let rows = self.source.changed(since).await?;
+        let mut filling = Filling::default();
+        for mut row in rows {
+            // The message itself was told when it came, or is of before the beginning.
+            row.received.retain(|received| !matches!(received.event, Event::Message(_)));
+            (row.files, row.dropped) = (Vec::new(), None);
+            self.add(&mut filling, row).await?;
+            if filling.is_full() {
+                self.write(std::mem::take(&mut filling)).await?;
+            }
+        }
+        self.changes = now;
+        self.write(filling).await
+    }
+
+    async fn add(&mut self, filling: &mut Filling, row: Row) -> Result<(), Failure> {
+        filling.row = filling.row.max(row.mark.row);
+        // What was passed before was counted then.
+        let is_new = row.mark > self.end;
+        filling.batch.dropped.extend(row.dropped.filter(|_| is_new));
+        for seen in row.seen {
+            let key = format!("{}:{}", if seen.read { "read" } else { "came" }, seen.ids.join(","));
+            if !self.told.has(&key) {
+                self.told.note(key);
+                self.hub.seen(seen);
+            }
+        }
+        let mut files = row.files;
+        for mut received in row.received {
+            if self.told.has(&received.key) || filling.keys.contains(&received.key) {
+                continue;
+            }
+            if received.said_at.is_some_and(|at| at < self.began - BEGAN_BACK) {
+                filling.batch.dropped.extend(is_new.then(|| not_used("of before the account")));
+                continue;
+            }
+            if let Event::Message(words) = &mut received.event {
+                for sent in files.drain(..) {
+                    filling.files += 1;
+                    let pause = self.listener.tempo.arriving;
+                    match self.source.keep(self.hub, &sent, self.files_until, pause).await {
+                        Ok(kept) => words.files.push(kept),
+                        Err(why) => words.missing.push(why),
+                    }
+                }
+            }
+            filling.keys.push(received.key.clone());
+            filling.batch.received.push(received);
+        }
+        Ok(())
+    }
+
+    /// Writes a batch down, with the number of its last row.
+    async fn write(&mut self, filling: Filling) -> Result<(), Failure> {
+        let Filling { mut batch, keys, row, .. } = filling;
+        let place = Some(row).filter(|row| self.place.is_none_or(|place| *row > place));
+        let is_empty = place.is_none() && batch == Batch::default();
+        if is_empty && self.changes - self.changes_kept < CHANGES_KEPT {
+            return Ok(());
+        }
+        batch.positions.extend(place.map(|row| position(ROWS, row)));
+        batch.positions.push(position(CHANGES, self.changes));
+        self.hub.receive(batch).await.map_err(unwritten)?;
+        keys.into_iter().for_each(|key| self.told.note(key));
+        self.place = place.or(self.place);
+        self.changes_kept = self.changes;
+        Ok(())
+    }
+}
+
+fn position(stream: &str, value: i64) -> Position {
+    Position { stream: stream.into(), value: value.to_string() }
+}

@@ -1,0 +1,356 @@
+//! The loop, at a BlueBubbles server on loopback, and the door of its webhooks.
+
+use std::{future::Future, time::Duration};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use serde_json::{Value, json};
+
+use super::mac::{ANNA, CHAT, Kept, Mac, PASSWORD, Told, numbered, said, with};
+use crate::{
+    channels::{
+        Receiver as _,
+        callback::CallbackRefused,
+        imessage::{
+            Bridge, IMessage,
+            bluebubbles::Server,
+            receive::{Listener, Tempo},
+        },
+        kit::http::base::Base,
+        received::{Event, Received},
+        testing::{http::http, hub::HubMock, sample::Files},
+    },
+    message::target::Target,
+    settings::secret::Secret,
+};
+
+const BRISK: Tempo = Tempo {
+    each: Duration::from_millis(20),
+    settling: Duration::from_millis(1),
+    first: Duration::from_millis(10),
+    longest: Duration::from_millis(30),
+    refused: Duration::from_millis(30),
+    files: Duration::from_mins(3),
+    arriving: Duration::from_millis(1),
+};
+/// One that asks once, and then only if it is told to.
+const PATIENT: Tempo = Tempo { each: Duration::from_mins(10), ..BRISK };
+
+fn at(mac: &Mac, tempo: Tempo, files: &Files) -> IMessage {
+    let url = Base::parse("url", &format!("http://127.0.0.1:{}", mac.port)).unwrap();
+    let server = Server::hasty(http(), url, Secret::from(PASSWORD));
+    IMessage {
+        bridge: Bridge::Server { server, private: true },
+        kept: files.kept(),
+        listener: Some(Listener::new("BlueBubbles", "mac", tempo)),
+        webhook: Some(Secret::from("hook_secret").into()),
+    }
+}
+
+/// Listens while something is done.
+async fn listening<T>(imessage: &IMessage, hub: &HubMock, test: impl Future<Output = T>) -> T {
+    tokio::select! {
+        () = imessage.listen(hub) => panic!("it listens for as long as the hub runs"),
+        done = tokio::time::timeout(Duration::from_secs(20), test) => done.expect("in time"),
+    }
+}
+
+fn now() -> i64 {
+    crate::clock::now_ms()
+}
+
+fn words(received: &[Received]) -> Vec<String> {
+    let said = |one: &Received| match &one.event {
+        Event::Message(words) => words.text.clone(),
+        Event::Edit(words) => format!("edit {}", words.text),
+        event => event.word().to_owned(),
+    };
+    received.iter().map(said).collect()
+}
+
+fn row_of(hub: &HubMock) -> Option<i64> {
+    hub.at_position("rows").map(|row| row.parse().unwrap())
+}
+
+async fn until(so: impl Fn() -> bool) {
+    while !so() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// One that has read up to this row.
+fn read_to(row: i64) -> HubMock {
+    HubMock::at(&[("rows", &row.to_string()), ("began", "0"), ("changes", &now().to_string())])
+}
+
+const QUERY: &str = "/api/v1/message/query";
+
+#[tokio::test]
+async fn a_new_account_hears_what_comes_from_now_on_and_a_webhook_makes_it_ask_at_once() {
+    let (mac, hub, files) = (Mac::start().await, HubMock::default(), Files::new());
+    mac.gets(41, said("before", now() - 2));
+    let imessage = at(&mac, PATIENT, &files);
+    let proof = format!("Basic {}", STANDARD.encode("hub:hook_secret"));
+    let received = listening(&imessage, &hub, async {
+        until(|| row_of(&hub) == Some(41) && mac.asked(QUERY) >= 4).await;
+        mac.gets(42, said("after", now()));
+        for (proof, body, is) in [
+            (proof.as_str(), "{\"type\":\"hello-world\"}", Ok(())),
+            (&proof, "no JSON", Err(CallbackRefused::Body)),
+            ("Basic aHViOmh1c2g=", "{\"type\":\"new-message\"}", Err(CallbackRefused::Signature)),
+            ("Bearer hook_secret", "{\"type\":\"new-message\"}", Err(CallbackRefused::Signature)),
+            ("Basic hook_secret", "{\"type\":\"new-message\"}", Err(CallbackRefused::Signature)),
+        ] {
+            assert_eq!(
+                imessage.read_callback(proof, body.as_bytes(), &hub).await.map(drop),
+                is,
+                "{proof} {body}"
+            );
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        assert!(hub.received(0).await.is_empty(), "nobody said so yet");
+        imessage.read_callback(&proof, b"{\"type\":\"new-message\",\"data\":{}}", &hub).await.unwrap();
+        hub.received(1).await
+    })
+    .await;
+    assert_eq!((words(&received), row_of(&hub)), (vec!["after".into()], Some(42)));
+    // Begun again, it looks back a little, and not behind its beginning.
+    let again = at(&mac, BRISK, &files);
+    listening(&again, &hub, async {
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 6).await;
+    })
+    .await;
+    assert!(words(&hub.received(0).await).iter().all(|words| words == "after"));
+    assert!(imessage.listener.as_ref().unwrap().standing().starts_with("receives"));
+}
+
+#[tokio::test]
+async fn rows_come_in_the_order_of_their_numbers_whatever_times_their_senders_chose() {
+    let (mac, hub, files) = (Mac::start().await, read_to(9), Files::new());
+    // Years ahead, years ago, and a row that is of no conversation.
+    let times = [now() + 400 * 86_400_000, 1, now(), now() - 86_400_000];
+    for n in 0..90_i64 {
+        let at = times[usize::try_from(n % 4).unwrap()] + n;
+        mac.gets(10 + 3 * n, said(&format!("m{n}"), at));
+        mac.gets(11 + 3 * n, with(said("nowhere", at), json!({"chats": []})));
+    }
+    let imessage = at(&mac, BRISK, &files);
+    listening(&imessage, &hub, async {
+        let received = hub.received(90).await;
+        assert_eq!(words(&received), (0..90).map(|n| format!("m{n}")).collect::<Vec<_>>());
+        until(|| row_of(&hub) == Some(10 + 3 * 89)).await;
+        // It asks again and again, and hands over what is new alone: the same row again under a new number is not.
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 9).await;
+        mac.gets(400, said("new", 5));
+        assert_eq!(words(&hub.received(91).await)[90], "new");
+    })
+    .await;
+    assert_eq!(hub.received(0).await.len(), 91);
+    let late = hub.received(0).await.iter().filter(|one| one.said_at == Some(5)).count();
+    assert_eq!(late, 1, "what says that it is of 1970 is told with its time, and wakes nobody");
+}
+
+#[tokio::test]
+async fn a_row_that_gets_its_conversation_late_is_not_passed_over() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    mac.gets(2, with(said("late", now()), json!({"chats": []})));
+    mac.gets(3, said("first", now()));
+    let imessage = at(&mac, PATIENT, &files);
+    listening(&imessage, &hub, async {
+        until(|| row_of(&hub) == Some(3)).await;
+        mac.state().kept[0] = numbered(2, said("late", now())).into();
+        imessage.listener.as_ref().unwrap().wake();
+        assert_eq!(words(&hub.received(2).await), ["first", "late"]);
+    })
+    .await;
+    assert_eq!(row_of(&hub), Some(3));
+}
+
+#[tokio::test]
+async fn what_cannot_be_written_down_comes_again_and_errors_of_the_server_stop_nothing() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    for (code, said) in
+        [(500, "{}"), (429, "{}"), (401, "{}"), (200, "<html>"), (200, "{\"data\":5}"), (200, "{}")]
+    {
+        mac.state().instead.push_back((code, said.into()));
+    }
+    mac.gets(2, said("one", now()));
+    hub.fail(2);
+    let imessage = at(&mac, BRISK, &files);
+    listening(&imessage, &hub, async {
+        until(|| mac.state().instead.is_empty()).await;
+        assert_eq!(words(&hub.received(1).await), ["one"]);
+    })
+    .await;
+    assert_eq!((row_of(&hub), hub.received(0).await.len()), (Some(2), 1));
+}
+
+#[tokio::test]
+async fn what_nobody_can_read_is_counted_once_and_passed_over_however_much_of_it_there_is() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    let half = |number: i64| Kept {
+        row: numbered(number, said("half", now())),
+        raw: Some(format!("{{\"originalROWID\":{number},\"text\":\"\\ud83d\"}}")),
+    };
+    // More than a page of texts of a megabyte, and of texts that are none, between two that are some.
+    mac.gets(2, said("first", now()));
+    for n in 0..12 {
+        mac.gets(3 + n, with(said(&format!("huge{n}"), now()), json!({"text": "x".repeat(1_100_000)})));
+        mac.state().kept.push(half(20 + n));
+    }
+    mac.gets(50, said("last", now()));
+    // And long ones, of which a page is too much while each can be read.
+    for n in 0..3 {
+        mac.gets(
+            60 + n,
+            with(said(&format!("long{n}"), now()), json!({"text": format!("{n}{}", "y".repeat(400_000))})),
+        );
+    }
+    let imessage = at(&mac, BRISK, &files);
+    listening(&imessage, &hub, async {
+        let received = hub.received(5).await;
+        let starts: Vec<String> =
+            words(&received).iter().map(|words| words.chars().take(5).collect()).collect();
+        assert_eq!(starts, ["first", "last", "0yyyy", "1yyyy", "2yyyy"]);
+        until(|| row_of(&hub) == Some(62)).await;
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 50).await;
+    })
+    .await;
+    let dropped = hub.dropped();
+    assert_eq!(dropped.len(), 24, "{dropped:?}");
+    assert!(dropped.iter().all(|one| one.what == "message"));
+}
+
+#[tokio::test]
+async fn files_are_fetched_once_and_one_that_is_not_on_the_mac_yet_is_waited_for() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    mac.state().file = b"hello".to_vec();
+    mac.state().no_file.extend([500, 404]);
+    let file = |guid: &str| json!({"guid": guid, "transferName": "a.txt", "mimeType": "text/plain", "totalBytes": 5});
+    let hidden = with(file("H-1"), json!({"hideAttachment": true}));
+    mac.gets(
+        2,
+        with(said("A-1", now()), json!({"attachments": [file("F-1"), hidden], "isAudioMessage": true})),
+    );
+    let imessage = at(&mac, BRISK, &files);
+    listening(&imessage, &hub, async {
+        let received = hub.received(1).await;
+        let kept = &received[0].event.words().unwrap().files;
+        assert_eq!((kept.len(), kept[0].name.as_str(), kept[0].voice), (1, "a.txt", true));
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 8).await;
+        assert_eq!(mac.asked("/api/v1/attachment/F-1/download"), 3, "neither is it fetched again");
+        mac.state().no_file.extend([403]);
+        mac.gets(3, with(said("A-2", now()), json!({"attachments": [file("F-2")], "text": null})));
+        let received = hub.received(2).await;
+        let words = received[1].event.words().unwrap();
+        assert_eq!(
+            (words.files.len(), words.missing.as_slice()),
+            (0, &["a.txt: BlueBubbles answered 403".to_owned()][..])
+        );
+    })
+    .await;
+    assert_eq!(hub.files(), [b"hello".to_vec()]);
+}
+
+#[tokio::test]
+async fn edits_removals_and_what_was_seen_are_told_once_after_a_restart_too() {
+    let (mac, files) = (Mac::start().await, Files::new());
+    let own = |guid: &str, members: Value| {
+        with(with(said(guid, now() - 5_000), json!({"isFromMe": true})), members)
+    };
+    mac.gets(2, said("A-1", now() - 90_000));
+    mac.gets(3, said("A-2", now() - 80_000));
+    mac.gets(4, own("M-1", json!({})));
+    let hub = read_to(1);
+    let imessage = at(&mac, BRISK, &files);
+    listening(&imessage, &hub, async {
+        hub.received(3).await;
+        until(|| row_of(&hub) == Some(4)).await;
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 9).await;
+        let edited = now();
+        let change = |state: &mut Told| {
+            state.kept[0] = numbered(
+                2,
+                with(said("A-1", now() - 90_000), json!({"text": "better", "dateEdited": edited})),
+            )
+            .into();
+            state.kept[1] =
+                numbered(3, with(said("A-2", now() - 80_000), json!({"text": null, "dateEdited": edited})))
+                    .into();
+            state.kept[2] =
+                numbered(4, own("M-1", json!({"dateDelivered": edited, "dateRead": edited}))).into();
+        };
+        change(&mut mac.state());
+        assert_eq!(words(&hub.received(5).await)[3..], ["edit better", "delete"]);
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 9).await;
+    })
+    .await;
+    let seen: Vec<(bool, Vec<String>)> =
+        hub.seen_so_far().into_iter().map(|seen| (seen.read, seen.ids)).collect();
+    assert_eq!(seen, [(false, vec!["M-1".to_owned()]), (true, vec!["M-1".to_owned()])]);
+    assert_eq!(hub.received(0).await.len(), 5);
+    // While it was away an edit came to what it had read long before.
+    let hub = read_to(4);
+    let edited = json!({"text": "best", "dateEdited": now()});
+    mac.state().kept[0] = numbered(2, with(said("A-1", now() - 90_000), edited)).into();
+    let imessage = at(&mac, BRISK, &files);
+    let received = listening(&imessage, &hub, hub.received(1)).await;
+    assert!(words(&received).contains(&"edit best".to_owned()), "{received:?}");
+}
+
+#[tokio::test]
+async fn what_is_older_than_the_account_is_nobodys_and_a_database_that_is_another_one_is_read_from_its_newest()
+ {
+    let (mac, files) = (Mac::start().await, Files::new());
+    let hub = HubMock::at(&[("rows", "900"), ("began", &(now() - 60_000).to_string())]);
+    mac.gets(5, said("of another database", now()));
+    let imessage = at(&mac, BRISK, &files);
+    listening(&imessage, &hub, async {
+        until(|| row_of(&hub) == Some(5)).await;
+        mac.gets(6, said("from iCloud", now() - 90 * 86_400_000));
+        mac.gets(7, said("new", now()));
+        assert_eq!(words(&hub.received(1).await), ["new"]);
+    })
+    .await;
+    assert_eq!(
+        hub.dropped().iter().map(|one| one.what.as_str()).collect::<Vec<_>>(),
+        ["of before the account"]
+    );
+}
+
+#[tokio::test]
+async fn who_was_taken_into_a_group_is_known_by_the_number_of_their_handle() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    let chats = json!([{"guid": "iMessage;+;chat9", "displayName": "Family"}]);
+    let action = |kind: i64| json!({"itemType": 1, "groupActionType": kind, "otherHandle": 8, "text": null, "chats": chats});
+    mac.gets(2, with(said("A-1", now()), action(0)));
+    mac.gets(3, with(said("A-2", now()), action(1)));
+    let imessage = at(&mac, BRISK, &files);
+    let received = listening(&imessage, &hub, hub.received(2)).await;
+    assert_eq!(words(&received), ["join", "leave"]);
+    assert!(received.iter().all(|one| one.author.id == "ben@example.org"), "{received:?}");
+    assert_eq!(mac.asked("/api/v1/handle/query"), 1);
+}
+
+#[tokio::test]
+async fn signs_go_to_the_chat_as_the_server_names_it() {
+    let (mac, files) = (Mac::start().await, Files::new());
+    let imessage = at(&mac, BRISK, &files);
+    assert!(imessage.typing_lasts().is_some());
+    let anna = Target { channel: "imessage".into(), address: ANNA.into(), thread: None };
+    imessage.show_typing(&anna).await;
+    imessage.mark_read(&anna, "A-1").await;
+    let chat = CHAT.replace(';', "%3B");
+    for sign in ["typing", "read"] {
+        let asked = mac.state().asked.iter().any(|(path, _)| {
+            path.replace(';', "%3B") == format!("/api/v1/chat/{chat}/{sign}")
+                || path.ends_with(&format!("/{sign}"))
+        });
+        assert!(asked, "{sign}");
+    }
+}
