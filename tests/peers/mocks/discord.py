@@ -6,7 +6,7 @@ refusals have the codes of `topics/opcodes-and-status-codes`. What there is:
 
     200 a text channel of the server 100, beneath the category 500      210 a thread in 200      211 a thread in 201
     201 another text channel       202 a forum       203 an announcement channel
-    900 the conversation with the person 99, once it is open            98 a person who takes no messages
+    900 the conversation with the person 99, once either has opened it   98 a person who takes no messages
 """
 
 import base64
@@ -143,10 +143,19 @@ class Discord:
             case {"endpoint": url}:
                 self.endpoint = url
                 return {}
+            case {"through": port, "beat": milliseconds}:
+                self.gateway.port, self.gateway.beat = port, milliseconds
+                return {}
+            case {"opened_by": person}:
+                return self.open({"recipient_id": person})
+            case {"posted": one}:
+                return [[made["id"], made["content"]] for (where, _), made in self.messages.items() if where == one]
             case "said":
                 return self.gateway.said
             case "left":
                 return self.gateway.left
+            case "hearing":
+                return len(self.gateway.hearing)
         raise ValueError(what)
 
     def route(self, request, method, path):
@@ -190,18 +199,22 @@ class Discord:
             case ["POST", "channels", one, "messages", message, "threads"]:
                 return self.thread_at(one, message, request)
             case [method, "channels", one, "messages", "pins", message] if method in ("PUT", "DELETE"):
-                self.message(one, message)
+                self.there(one, message)
                 (self.pins.add if method == "PUT" else self.pins.discard)((one, message))
                 return Answer(204)
             case ["PATCH", "channels", one, "messages", message]:
                 body = self.checked("MessageEditRequestPartial", request)
                 self.text(body)
-                return self.message(one, message) | {"content": body.get("content")}
+                made = self.message(one, message)
+                # resources/message#edit-message: what is left out stays
+                made["content"] = body.get("content", made["content"])
+                self.gateway.hears("MESSAGE_UPDATE", made, True)
+                return made
             case ["DELETE", "channels", one, "messages", message]:
                 del self.messages[(one, self.message(one, message)["id"])]
                 return Answer(204)
             case [method, "channels", one, "messages", message, "reactions", emoji, "@me"] if method in ("PUT", "DELETE"):
-                self.message(one, message)
+                self.there(one, message)
                 # resources/message#create-reaction: itself, or name:id
                 if not re.fullmatch(r"\w+:\d+", emoji, re.ASCII) and emoji.isascii():
                     refuse(400, 10014, "Unknown Emoji")
@@ -234,13 +247,18 @@ class Discord:
             refuse(404, 10008, "Unknown Message")
         return self.messages[(one, message)]
 
+    def there(self, one, message):
+        """The same, whoever wrote it."""
+        if not self.gateway.told(one, message):
+            self.message(one, message)
+
     def open(self, body):
         # resources/user#create-dm
         if body.get("recipient_id") not in ("99", "98"):
             refuse(404, 10013, "Unknown User")
         one = {"99": "900", "98": "901"}[body["recipient_id"]]
-        self.channels[one] = {"type": DM}
-        return {"id": one, "type": DM}
+        self.channels[one] = {"type": DM, "recipients": [{"id": body["recipient_id"], "username": "ann"}]}
+        return {"id": one, **self.channels[one]}
 
     def create(self, one, request):
         kind = self.channel(one)["type"]
@@ -259,6 +277,7 @@ class Discord:
         self.messages[(one, made["id"])] = made
         if nonce is not None:
             self.nonces[nonce] = made
+        self.gateway.hears("MESSAGE_CREATE", made)
         return made
 
     def number(self):

@@ -6,11 +6,14 @@ The rules are those of https://docs.discord.com/developers, the page beside each
 
 import json
 import threading
+from datetime import datetime, timezone
 
 # events/gateway#sending-events
 MOST = 4096
 # events/gateway#list-of-intents: messages, reactions and polls, of servers and of direct messages, and what messages say
 INTENTS = 50345472 | 1 << 15
+# events/gateway#list-of-intents: GUILD_MESSAGES and DIRECT_MESSAGES
+MESSAGES = 1 << 9 | 1 << 12
 STATUSES = ("online", "dnd", "idle", "invisible", "offline")
 
 
@@ -20,9 +23,11 @@ class Gateway:
     def __init__(self, port, token, refuse):
         self.port, self.token, self.refuse = port, token, refuse
         self.left = []
+        # Who hears, and who began or resumed a session last.
+        self.hearing, self.beat = [], 41250
         self.said, self.live, self.seq, self.last, self.open = [], None, 0, 7000, {}
-        # What was dispatched, and how many resumes are refused.
-        self.past, self.refusals = [], 0
+        # What was dispatched, how many resumes are refused, and what the session hears.
+        self.past, self.refusals, self.intents = [], 0, 0
         self.lock = threading.RLock()
 
     def where(self):
@@ -35,12 +40,26 @@ class Gateway:
         # events/gateway#connecting
         if not path.endswith("?v=10&encoding=json"):
             return socket.close(4012, "Invalid API version")
-        self.event(socket, 10, {"heartbeat_interval": 41250})
+        self.event(socket, 10, {"heartbeat_interval": self.beat})
+        try:
+            code = self.conversed(socket)
+        finally:
+            with self.lock:
+                self.hearing = [one for one in self.hearing if one is not socket]
+        if code:
+            return socket.close(code, "Said so.")
+        # events/gateway#initiating-a-disconnect
+        with self.lock:
+            self.left.append(socket.code)
+        return None
+
+    def conversed(self, socket):
+        """Hears somebody out; the code by which it closes, where what is said may not be."""
         begun = False
         while (text := socket.receive()) is not None:
             code = 4002 if len(text.encode()) > MOST else self.wrong(json.loads(text), begun)
             if code:
-                return socket.close(code, "Said so.")
+                return code
             event = json.loads(text)
             if event["op"] == 1:
                 self.event(socket, 11, None)
@@ -53,17 +72,17 @@ class Gateway:
                 ready = {"v": 10, "user": {"id": "123456", "username": "hub"}, "guilds": [], "session_id": "5e55",
                          "resume_gateway_url": f"ws://127.0.0.1:{self.port}", "application": {"id": "42", "flags": 0}}
                 with self.lock:
-                    self.live = socket
+                    self.live, self.intents = socket, event["d"].get("intents", self.intents)
                     if event["op"] == 6:
                         # events/gateway#resuming: what was missed comes in order, and then that it is over
                         self.replay([one for one in self.past if one[0] > event["d"]["seq"]])
-                    self.dispatch("READY" if event["op"] == 2 else "RESUMED", ready if event["op"] == 2 else {})
+                    self.seq += 1
+                    name, data = ("READY", ready) if event["op"] == 2 else ("RESUMED", {})
+                    self.replay([(self.seq, name, data)])
+                    self.hearing.append(socket)
             # Last, for what is listed has been answered: a test that sees op 2 may act on the session.
             with self.lock:
                 self.said.append(event)
-        # events/gateway#initiating-a-disconnect
-        with self.lock:
-            self.left.append(socket.code)
         return None
 
     def event(self, socket, op, data, seq=None, name=None):
@@ -72,15 +91,23 @@ class Gateway:
     def dispatch(self, name, data):
         with self.lock:
             self.seq += 1
-            if name not in ("READY", "RESUMED"):
-                self.past.append((self.seq, name, data))
-            self.replay([(self.seq, name, data)])
+            self.past.append((self.seq, name, data))
+            for socket in self.hearing:
+                self.replay([(self.seq, name, data)], socket)
 
-    def replay(self, events):
+    def hears(self, name, message, edited=False):
+        """The bot's own message, which it hears like any other."""
+        if self.intents & MESSAGES:
+            now = datetime.now(timezone.utc).isoformat()
+            bot = {"id": "123456", "username": "hub", "bot": True}
+            more = {"type": 0, "author": bot, "timestamp": now, "edited_timestamp": now if edited else None}
+            self.dispatch(name, message | more)
+
+    def replay(self, events, socket=None):
         """Sends events with the numbers that they had. Who is away does not hear them."""
         for seq, name, data in events:
             try:
-                self.event(self.live, 0, data, seq, name)
+                self.event(socket or self.live, 0, data, seq, name)
             except (OSError, ValueError, AttributeError):
                 return
 
@@ -96,6 +123,11 @@ class Gateway:
                      if name == "MESSAGE_CREATE" and data.get("channel_id") == channel and str(data.get("id", "")).isdigit()}
         later = sorted((one for one in all_of_it.values() if int(one["id"]) > after), key=lambda one: int(one["id"]))
         return later[:limit][::-1]
+
+    def told(self, channel, message):
+        """Whether somebody wrote this message there."""
+        made = (data for _, name, data in self.past if name == "MESSAGE_CREATE" and isinstance(data, dict))
+        return any((data.get("channel_id"), data.get("id")) == (channel, message) for data in made)
 
     def wrong(self, event, begun):
         """The code by which it closes, where an event may not be; events/gateway-events#send-events."""

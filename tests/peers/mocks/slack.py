@@ -5,7 +5,8 @@ The rules are those of https://docs.slack.dev, the page beside each. TOKEN is th
     C0KITCHEN  a channel            G0PRIVATE  a private one that the bot may not read
     D...       the conversation with the person U... of the same digits
 
-A minute of Slack's lasts a second here: what is told again after five minutes comes after five seconds.
+A minute of Slack's lasts a second here, unless the test orders another length: what is told again after five minutes comes after
+five seconds.
 """
 
 import itertools
@@ -21,7 +22,7 @@ ME, BOT, TEAM = "U0HUB0001", "B0HUB0001", "T0HOUSE01"
 
 # apis/events-api/using-socket-mode#acknowledge; apis/events-api/#retries: at once, after a minute, after five
 TO_ACKNOWLEDGE, MINUTE = 3.0, 1.0
-RETRIES = (0, 0, 1 * MINUTE, 5 * MINUTE)
+RETRIES = (0, 0, 1, 5)
 # apis/events-api/using-socket-mode#using-multiple-connections
 MOST_CONNECTIONS = 10
 PAGE = 100
@@ -56,7 +57,7 @@ class Slack:
     """What is there."""
 
     def __init__(self, port, token):
-        self.port, self.token = port, token
+        self.port, self.token, self.minute = port, token, MINUTE
         self.lock = threading.RLock()
         self.numbers, self.turns = itertools.count(1), itertools.count()
         self.tickets, self.connections, self.waiting = set(), [], {}
@@ -64,6 +65,8 @@ class Slack:
         self.sent, self.acked, self.faults = [], [], []
         self.opened, self.lost = 0, 0
         self.messages, self.last, self.deliveries = {}, 0, 0
+        # The bot's, each of which the platform knows once.
+        self.reactions = set()
 
     # The Web API.
 
@@ -86,6 +89,9 @@ class Slack:
             "conversations.history": self.history,
             "conversations.replies": self.history,
             "chat.postMessage": self.post,
+            "chat.update": self.update,
+            "reactions.add": lambda told: self.react(told, True),
+            "reactions.remove": lambda told: self.react(told, False),
         }
         if method not in answers:
             no("unknown_method")
@@ -140,6 +146,39 @@ class Slack:
         # The bot hears itself, too.
         self.tell({"channel": channel, "event_ts": message["ts"], **message})
         return {"channel": channel, "ts": message["ts"], "message": message}
+
+    def update(self, told):
+        """reference/methods/chat.update: the bot's own messages alone."""
+        channel, ts = told["channel"], told["ts"]
+        with self.lock:
+            before = self.messages.get(channel, {}).get(ts)
+            if before is None:
+                no("message_not_found")
+            if before["user"] != ME:
+                no("cant_update_message")
+            message = self.changed(channel, before, told.get("text", ""), self.now())
+            self.messages[channel][ts] = message
+        return {"channel": channel, "ts": ts, "text": message["text"], "message": message}
+
+    def react(self, told, adds):
+        """reference/methods/reactions.add and .remove."""
+        channel, ts, name = told["channel"], told["timestamp"], told["name"]
+        with self.lock:
+            if ts not in self.messages.get(channel, {}):
+                no("message_not_found")
+            if adds == ((channel, ts, name) in self.reactions):
+                no("already_reacted" if adds else "no_reaction")
+            (self.reactions.add if adds else self.reactions.discard)((channel, ts, name))
+        self.tell({"type": "reaction_added" if adds else "reaction_removed", "user": ME, "reaction": name, "event_ts": self.now(),
+                   "item": {"type": "message", "channel": channel, "ts": ts}})
+        return {}
+
+    def changed(self, channel, before, text, at):
+        """Tells that a message was changed, and what it is now; reference/events/message/message_changed."""
+        message = before | {"text": text, "edited": {"user": before["user"], "ts": at}}
+        self.tell({"type": "message", "subtype": "message_changed", "hidden": True, "channel": channel, "ts": at, "event_ts": at,
+                   "message": message, "previous_message": before})
+        return message
 
     def now(self):
         with self.lock:
@@ -213,7 +252,7 @@ class Slack:
     def deliver(self, envelope, first):
         """Tells it again until it is acknowledged or was told four times; apis/events-api/#retries."""
         for number, pause in enumerate(RETRIES):
-            time.sleep(pause)
+            time.sleep(pause * self.minute)
             told = self.attempt(envelope, number) if number else first
             if told:
                 done, connection = told
@@ -258,6 +297,16 @@ class Slack:
                 for _ in range(what.get("times", 1)):
                     self.tell(message)
                 return {"ts": message["ts"]}
+            case {"edit": text, "channel": channel, "ts": ts, "at": at}:
+                # Somebody changes what they wrote. That is told, and the conversation keeps the words of before, other than at Slack:
+                # who asked for it there would find the new words alone.
+                with self.lock:
+                    before = self.messages[channel][ts]
+                self.changed(channel, before, text, at)
+                return {}
+            case {"through": port, "minute": minute}:
+                self.port, self.minute = port, minute
+                return {}
             case {"tell": event}:
                 return {"envelope": self.tell(event, what.get("type", "events_api"))}
             case {"raw": text}:
@@ -288,7 +337,8 @@ class Slack:
                             "acked": list(self.acked), "sent": list(self.sent), "lost": self.lost, "faults": list(self.faults)}
             case {"posted": channel}:
                 with self.lock:
-                    return [one["text"] for one in self.messages.get(channel, {}).values() if one["user"] == ME]
+                    posted = self.messages.get(channel, {}).values()
+                    return [[one["ts"], one["text"]] for one in posted if one["user"] == ME]
         raise ValueError(f"{what} does not happen")
 
 

@@ -76,6 +76,11 @@ impl Mail {
         self.smtps
     }
 
+    /// Where mailboxes are read through IMAP with TLS, on `127.0.0.1`.
+    pub fn imaps_port(&self) -> u16 {
+        self.imaps
+    }
+
     /// The authority, as PEM, that signed the servers' certificate: it names `127.0.0.1`, `localhost`, `mx.hub.test`.
     pub fn ca_file(&self) -> &Path {
         &self.ca_file

@@ -55,7 +55,7 @@ pub use openai::{Asked, OpenAi, well_typed};
 pub use overheard::{Overheard, Said};
 pub use playground::{Playground, cards_check};
 pub use ports::free as free_port;
-pub use postbag::Postbag;
+pub use postbag::{Mailbox, Postbag};
 pub use schemathesis::schemathesis;
 pub use signal_cli::SignalCli;
 pub use slack::Slack;

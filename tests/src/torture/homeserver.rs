@@ -27,7 +27,7 @@ use crate::mocks::endpoint::Port;
 pub const TOKEN: &str = "a-token_of_the_test";
 /// The account.
 pub const ME: &str = "@hub:hub.test";
-/// How long it keeps somebody waiting at most: a client that was killed is not found out before.
+/// How long it keeps somebody waiting at most.
 const LONGEST: Duration = Duration::from_secs(5);
 /// One of so many questions for what is new is answered with an error, and one of so many for the past.
 const WRONG: [u64; 2] = [4, 16];
@@ -56,15 +56,24 @@ struct State {
     events: Vec<(String, String)>,
     /// The event of each transaction.
     sent: HashMap<String, String>,
-    /// What the account said, with its room.
-    replies: Vec<(String, String)>,
+    /// What the account said, as it stands now.
+    replies: Vec<Reply>,
     /// What it did, and how often.
     did: BTreeMap<&'static str, usize>,
+    /// How many wait for what is new.
+    waiting: usize,
     /// How many errors and lies there were: each kind has its turn.
     errors: u64,
     lies: u64,
     /// Whether the last question was answered with an error: the next is not, for a client waits longer each time.
     was_wrong: bool,
+}
+
+/// Something that the account said in a room.
+struct Reply {
+    room: String,
+    id: String,
+    text: String,
 }
 
 /// A room's part of an answer.
@@ -135,8 +144,19 @@ impl LyingHomeserver {
 
     /// What the account said in a room.
     pub fn replies(&self, room: &str) -> Vec<String> {
+        self.replies_as(room).into_iter().map(|(_, text)| text).collect()
+    }
+
+    /// The same, each with its event's id.
+    pub fn replies_as(&self, room: &str) -> Vec<(String, String)> {
         let state = self.shared.state();
-        state.replies.iter().filter(|(to, _)| to == room).map(|(_, text)| text.clone()).collect()
+        let there = state.replies.iter().filter(|reply| reply.room == room);
+        there.map(|reply| (reply.id.clone(), reply.text.clone())).collect()
+    }
+
+    /// How many wait now for what comes behind a position.
+    pub fn waiting(&self) -> usize {
+        self.shared.state().waiting
     }
 
     /// What it did, and how often.
@@ -161,15 +181,25 @@ impl State {
         all.filter(move |(_, (of, _))| of == room).map(|(number, (_, event))| (number, event))
     }
 
-    fn send(&mut self, room: &str, transaction: &str, body: &[u8]) -> String {
+    fn send(&mut self, room: &str, kind: &str, transaction: &str, body: &[u8]) -> String {
         if let Some(id) = self.sent.get(transaction) {
             return id.clone();
         }
         let id = format!("$sent{}", self.sent.len());
         let content: Value = serde_json::from_slice(body).unwrap_or_default();
         let text = content["body"].as_str().unwrap_or_default();
-        self.replies.push((room.to_owned(), text.to_owned()));
-        let event = message(ME, &id, text, &json!({"content": content}));
+        match replaced(&content) {
+            // #validity-of-replacement-events: of the same room and sender; anything else has no effect.
+            Some((old, new)) => {
+                let old = self.replies.iter_mut().find(|reply| reply.room == room && reply.id == old);
+                old.into_iter().for_each(|reply| new.clone_into(&mut reply.text));
+            }
+            None if kind == "m.room.message" => {
+                self.replies.push(Reply { room: room.to_owned(), id: id.clone(), text: text.to_owned() });
+            }
+            None => {}
+        }
+        let event = message(ME, &id, text, &json!({"type": kind, "content": content}));
         self.events.push((room.to_owned(), event.to_string()));
         self.sent.insert(transaction.to_owned(), id.clone());
         id
@@ -207,8 +237,8 @@ impl Shared {
         let path: Vec<&str> = request.path.iter().skip(3).map(String::as_str).collect();
         match path[..] {
             ["account", _] => (200, json!({"user_id": ME, "device_id": "HUB"})),
-            ["rooms", room, "send", _, _] => {
-                (200, json!({"event_id": self.state().send(room, name, &request.body)}))
+            ["rooms", room, "send", kind, _] => {
+                (200, json!({"event_id": self.state().send(room, kind, name, &request.body)}))
             }
             ["rooms", room, "event", id] => {
                 let state = self.state();
@@ -234,9 +264,11 @@ impl Shared {
         };
         let wait = parameter(query, "timeout").and_then(|wait| wait.parse().ok()).unwrap_or(0);
         let (longest, start) = (LONGEST.min(Duration::from_millis(wait)), Instant::now());
-        while self.state().events.len() <= since && start.elapsed() < longest {
+        self.state().waiting += 1;
+        while self.state().events.len() <= since && start.elapsed() < longest && !has_gone(stream) {
             thread::sleep(Duration::from_millis(5));
         }
+        self.state().waiting -= 1;
         // `"limit":N` of the timeline, whose quotes and colons are escaped.
         let limit = query.split("limit%22%3A").nth(1).map_or("", |rest| rest.split('%').next().unwrap_or(""));
         let body = self.new_since(since, limit.parse().unwrap_or(10));
@@ -389,6 +421,20 @@ impl Timeline {
         self.events.extend_from_within(..);
         !self.events.is_empty()
     }
+}
+
+/// Whether whoever waits for an answer has hung up.
+fn has_gone(stream: &TcpStream) -> bool {
+    let looks = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
+    stream.set_nonblocking(false).is_err() || matches!(looks, Ok(0))
+}
+
+/// The event that this one replaces, and its new words
+/// (<https://spec.matrix.org/v1.18/client-server-api/#event-replacements>).
+fn replaced(content: &Value) -> Option<(&str, &str)> {
+    let relates = &content["m.relates_to"];
+    let old = relates["event_id"].as_str().filter(|_| relates["rel_type"] == "m.replace")?;
+    Some((old, content["m.new_content"]["body"].as_str().unwrap_or_default()))
 }
 
 fn no(code: &str) -> Value {

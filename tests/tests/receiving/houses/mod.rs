@@ -1,10 +1,14 @@
 //! Platforms with one person at each, Ann, as the tests play them: all of them in one shape.
 
+pub(crate) mod discord;
+pub(crate) mod email;
 pub(crate) mod googlechat;
 pub(crate) mod imessage;
+pub(crate) mod matrix;
 pub(crate) mod notified;
 pub(crate) mod ntfy;
 pub(crate) mod signal;
+pub(crate) mod slack;
 pub(crate) mod teams;
 pub(crate) mod telegram;
 pub(crate) mod webhook;
@@ -167,6 +171,10 @@ type Open = fn() -> Result<Box<dyn House>>;
 const HOUSES: &[(&str, Open)] = &[
     ("telegram", || Ok(Box::new(telegram::Telegram::open()?))),
     ("signal", || Ok(Box::new(signal::Signal::open()?))),
+    ("matrix", || Ok(Box::new(matrix::Matrix::open()?))),
+    ("discord", || Ok(Box::new(discord::Discord::open()?))),
+    ("slack", || Ok(Box::new(slack::Slack::open()?))),
+    ("email", || Ok(Box::new(email::Email::open()?))),
     ("ntfy", || Ok(Box::new(ntfy::Ntfy::open()?))),
     ("whatsapp_cloud", || Ok(Box::new(whatsapp_cloud::WhatsAppCloud::open()?))),
     ("whatsapp_evolution", || Ok(Box::new(whatsapp_evolution::WhatsAppEvolution::open()?))),

@@ -36,6 +36,7 @@ fn hostile() -> Vec<(&'static str, Value, Becomes)> {
     use Becomes::{Drop, Message};
     let told = |number: u64, word: &str, more: Value| message(500 + number, word, &more);
     let create = "MESSAGE_CREATE";
+    let deep = (0..300).fold(json!(1), |inner, _| json!([inner]));
     vec![
         (create, told(1, "x", json!({"content": "many ".repeat(40_000)})), Message(LEFT_OUT)),
         (create, told(2, "x", json!({"author": null})), Drop("unreadable", create)),
@@ -63,6 +64,7 @@ fn hostile() -> Vec<(&'static str, Value, Becomes)> {
             ),
             Message("types"),
         ),
+        (create, told(14, "nested", json!({ "embeds": deep })), Drop("unreadable", create)),
         (create, json!(5), Drop("unreadable", create)),
         (create, json!([]), Drop("unreadable", create)),
         ("TOMORROW_CREATE", json!({}), Drop("not_used", "TOMORROW_CREATE")),

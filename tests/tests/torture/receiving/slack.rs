@@ -203,7 +203,9 @@ impl House for Workspace {
     }
 
     fn reached(&self, person: usize) -> Result<Vec<String>> {
-        Ok(serde_json::from_value(self.mock.happen(json!({"posted": format!("D{person:08}")}))?)?)
+        let posted = self.mock.happen(json!({"posted": format!("D{person:08}")}))?;
+        let posted: Vec<(String, String)> = serde_json::from_value(posted)?;
+        Ok(posted.into_iter().map(|(_, text)| text).collect())
     }
 
     /// What was said up to six minutes before the place is asked for again, so in a test nothing is past.

@@ -1,6 +1,6 @@
 //! What is said over the Gateway: events as JSON (<https://docs.discord.com/developers/events/gateway-events>).
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::IgnoredAny};
 use serde_json::{Value, json};
 
 use crate::{channels::discord::presence::Presence, settings::secret::Secret};
@@ -30,6 +30,25 @@ pub(super) struct Event {
     /// Its name, of a dispatch.
     #[serde(default)]
     pub(super) t: Option<String>,
+}
+
+impl Event {
+    /// Reads one. Of one whose data cannot be read, half a surrogate pair or too deep, the rest is read: it is told again until its
+    /// number is past.
+    pub(super) fn read(text: &str) -> Option<Self> {
+        #[derive(Deserialize)]
+        struct Outline {
+            op: u64,
+            s: Option<u64>,
+            t: Option<String>,
+            #[serde(rename = "d")]
+            _d: IgnoredAny,
+        }
+        serde_json::from_str(text).ok().or_else(|| {
+            let Outline { op, s, t, .. } = serde_json::from_str(text).ok()?;
+            (op == op::DISPATCH).then_some(Self { op, d: Value::Null, s, t })
+        })
+    }
 }
 
 /// A session that can be resumed.

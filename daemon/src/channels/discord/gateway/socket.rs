@@ -51,9 +51,9 @@ impl Socket {
     pub(super) async fn hear(&mut self) -> Heard {
         loop {
             return match self.0.hear().await {
-                websocket::Heard::Text(text) => match serde_json::from_str(&text) {
-                    Ok(event) => Heard::Event(event),
-                    Err(_) => Heard::Broken("Discord's Gateway sent what is no event".into()),
+                websocket::Heard::Text(text) => match Event::read(&text) {
+                    Some(event) => Heard::Event(event),
+                    None => Heard::Broken("Discord's Gateway sent what is no event".into()),
                 },
                 // Discord has heartbeats of its own.
                 websocket::Heard::Sign => continue,
