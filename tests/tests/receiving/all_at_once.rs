@@ -101,11 +101,11 @@ fn all_listen(hub: &SpawnedHub, houses: &[Box<dyn House>]) -> Result<()> {
     loop {
         let told = operator.get("/v1/channels")?.body;
         let accounts = told["channels"].as_array().context("a list")?;
-        let listens = |house: &Box<dyn House>| {
+        let listens = |house: &dyn House| {
             let mut its = accounts.iter().filter(|one| one["channel"] == house.channel());
             its.any(|account| account["ready"] == true && house.listens(account))
         };
-        if houses.iter().all(listens) {
+        if houses.iter().all(|house| listens(&**house)) {
             return Ok(());
         }
         ensure!(start.elapsed() < PATIENCE, "not all hear: {told:#}");

@@ -87,7 +87,8 @@ impl Tempo {
         address: Duration::from_secs(10),
         step: Duration::from_secs(30),
         block: Duration::from_mins(2),
-        search: Duration::from_mins(15),
+        // A router that has forgotten the connection tells neither side: nothing comes until something is asked.
+        search: Duration::from_mins(5),
         poll: Duration::from_mins(1),
         first: Duration::from_secs(2),
         longest: Duration::from_mins(5),
