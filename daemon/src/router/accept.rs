@@ -7,7 +7,7 @@ use super::{
     arrival::{Arrival, Receiving, wirings},
     gates::Said,
     positions,
-    repeats::is_repeated,
+    repeats::{forget, is_repeated, key_of},
     situation::Why,
 };
 use crate::{
@@ -112,7 +112,12 @@ impl<'a> Accepting<'a> {
             self.repeats.push(kind);
             return Ok(());
         }
+        let comes_again = matches!(received.event, Event::Webhook(_)).then(|| key_of(at, &received));
         if let Some(why) = self.stage(at, received, said)? {
+            // Its program is told to post it again, and then it is new.
+            if let (Why::TooMany, Some(key)) = (why, comes_again) {
+                forget(self.tx, &key)?;
+            }
             self.outcome.dropped.push((why, kind));
         }
         Ok(())

@@ -42,6 +42,12 @@ pub(crate) fn was_received(
     Ok(before.is_some_and(|before| named || now - before < REPEATED_MS))
 }
 
+/// What was received by this key was not taken after all.
+pub(super) fn forget(tx: &Transaction<'_>, key: &[u8; 32]) -> Result<(), StoreError> {
+    tx.prepare_cached("DELETE FROM inbound_keys WHERE key = ?")?.execute([key])?;
+    Ok(())
+}
+
 /// The same; from now on it was.
 pub(super) fn is_repeated(
     tx: &Transaction<'_>,

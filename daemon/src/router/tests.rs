@@ -627,4 +627,7 @@ async fn a_program_that_is_not_trusted_needs_a_route_for_everybody_and_is_held_t
     let many = (0..31).map(|n| posted(&n.to_string(), "done")).collect();
     assert_eq!(why(&hub.receive(many).await), [Why::TooMany]);
     assert_eq!(hub.turns("a").await[0].1, Scope::Unknown);
+    // Its program posts it again, and it is taken.
+    let again = hub.receive_at(vec![posted("30", "done")], NOW + 60_001).await;
+    assert_eq!((again.repeated, why(&again)), (0, vec![]));
 }

@@ -8,6 +8,7 @@
 //! - [`history`]: a text whose answer was lost is looked for in the conversation;
 //! - [`removals`]: what a platform's second answer to a removal means;
 //! - `standing`: whether an account receives, and since when not; `pause`: how long one that does not waits;
+//! - `slices`: JSON cut into parts that are read alone;
 //! - `told`: what was handed over already;
 //! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling;
 //! - `names`: what people and places are called, and which one that is.
@@ -21,6 +22,7 @@ pub(super) mod names;
 pub(super) mod pause;
 pub(super) mod phone;
 pub mod removals;
+pub(super) mod slices;
 pub(super) mod standing;
 pub(super) mod told;
 pub mod websocket;

@@ -49,10 +49,13 @@ use super::{
     callback::{CallbackRefused, DeliveryStatus},
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
-    kit::http::{
-        self, Decode, Reader, Verdict,
-        base::{Base, without_query},
-        token::Token,
+    kit::{
+        http::{
+            self, Decode, Reader, Verdict,
+            base::{Base, without_query},
+            token::Token,
+        },
+        slices,
     },
     receiver::Notifications,
     sender::fit,
@@ -262,8 +265,22 @@ impl Receiver for Teams {
         hub: &dyn HubHandle,
     ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
         // Who is not believed learns nothing, not even that they were read; and the Connector's own words can be.
-        let activity: Value = serde_json::from_slice(body).map_err(|_| CallbackRefused::Signature)?;
+        let read = serde_json::from_slice(body);
+        let is_read = read.is_ok();
+        // What it is believed by may be read where something else in it cannot.
+        let activity: Value = read.unwrap_or_else(|_| {
+            std::str::from_utf8(body).map_or(Value::Null, |body| slices::readable(body, 1))
+        });
+        if activity.is_null() {
+            return Err(CallbackRefused::Signature);
+        }
         self.client.believes(&self.believer, authorization, &activity).await?;
+        if !is_read {
+            if let Some(reception) = &self.reception {
+                reception.take_unreadable(hub).await?;
+            }
+            return Ok(vec![]);
+        }
         match (Answer::read(&activity), &self.reception) {
             (Some(answer), _) => self.transfer.put(answer)?,
             (None, Some(reception)) => reception.take(&self.client, hub, &activity).await?,

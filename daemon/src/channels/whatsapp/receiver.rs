@@ -163,10 +163,14 @@ impl WhatsApp {
         body: &[u8],
         hub: &dyn HubHandle,
     ) -> Result<Vec<DeliveryStatus>, CallbackRefused> {
-        let told = serde_json::from_slice(body).map_err(|_| CallbackRefused::Body)?;
-        if let (Some(listener), Some(instance)) = (&self.listener, &self.instance) {
-            listener.take(instance, &told, hub).await.map_err(|_| CallbackRefused::Unwritten)?;
-        }
+        let Some((listener, instance)) = self.listener.as_ref().zip(self.instance.as_ref()) else {
+            return Ok(Vec::new());
+        };
+        let taken = match serde_json::from_slice(body) {
+            Ok(told) => listener.take(instance, &told, hub).await,
+            Err(_) => listener.take_unreadable(hub).await,
+        };
+        taken.map_err(|_| CallbackRefused::Unwritten)?;
         Ok(Vec::new())
     }
 }

@@ -29,10 +29,14 @@ use crate::{
     },
     message::refusal::{Code, Refusal},
     receiving::incoming::PostedTo,
+    router::situation::Why,
 };
 
 /// For all of a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The time in which the router counts.
+const MINUTE: Duration = Duration::from_secs(60);
 
 /// What became of it.
 #[derive(Debug, Serialize, ToSchema)]
@@ -137,6 +141,10 @@ async fn read(
 /// Writes down what was posted, and says that it is taken once it is on disk.
 async fn written(posted: &PostedTo, received: Received) -> Response {
     match posted.receive(received).await {
+        // It is not on disk: the account's own bound begins anew with the hub, the router's does not.
+        Ok(outcome) if outcome.dropped.iter().any(|(why, _)| *why == Why::TooMany) => {
+            not_taken(NotTaken::TooMany(MINUTE))
+        }
         Ok(outcome) => {
             let taken = Taken {
                 ok: true,

@@ -4,9 +4,9 @@
 use super::{
     event::{RoomEvent, dropped},
     receipts,
-    slices::{at, elements_at, members, text_at},
 };
 use crate::channels::{
+    kit::slices::{at, elements_at, members, text_at},
     matrix::target::canonical,
     received::{DropReason, Dropped, Seen},
 };

@@ -6,7 +6,7 @@
 //!
 //! Read [`session`] first. Reading is apart from the connection, and asks nobody:
 //!
-//! - `slices`, `answer`, `event`: an answer cut into rooms and events;
+//! - `answer`, `event`: an answer cut into rooms and events;
 //! - `known`: what events are about that refer to others;
 //! - `read`, `words`, `rooms`: an event as what the hub receives.
 //!
@@ -24,7 +24,6 @@ mod receipts;
 mod rooms;
 mod session;
 mod signs;
-mod slices;
 #[cfg(test)]
 mod tests;
 mod words;

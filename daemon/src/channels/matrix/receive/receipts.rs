@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::slices::elements_at;
+use crate::channels::kit::slices::elements_at;
 use crate::channels::received::Seen;
 
 /// Messages that receipts of one answer and room may be about.

@@ -42,7 +42,10 @@ pub(super) fn read(event: &Value, me: &Me) -> Result<Draft, Dropped> {
 pub(super) fn mention(event: &Value, me: &Me) -> Result<Draft, Dropped> {
     let channel = channel(&event["channel"]).ok_or_else(|| unreadable("app_mention"))?;
     let mut draft = written(channel, event, me)?;
-    draft.received.mentions_me = draft.received.author.kind != AuthorKind::Myself;
+    // Of one that hands on somebody else's, Slack may mean their mention.
+    if !hands_on(event) {
+        draft.received.mentions_me = draft.received.author.kind != AuthorKind::Myself;
+    }
     Ok(draft)
 }
 
@@ -113,10 +116,8 @@ fn draft(
     links: Vec<Link>,
     me: &Me,
 ) -> Draft {
-    let words = event.words();
-    let text = words.map_or("", |words| words.text.as_str());
-    let answers_me = words.and_then(|words| words.reply_to.as_ref()).is_some_and(|reply| reply.mine);
-    let calls_me = mrkdwn::people(text).any(|person| person == me.user);
+    let answers_me = event.words().and_then(|words| words.reply_to.as_ref()).is_some_and(|reply| reply.mine);
+    let calls_me = calls(message, &me.user);
     let received = Received {
         key: format!("{channel}:{key}"),
         conversation: Conversation { thread: thread(message).map(|ts| ts.to_string()), ..Default::default() },
@@ -127,6 +128,28 @@ fn draft(
         event,
     };
     Draft { channel, links, received }
+}
+
+/// Whether a message calls somebody in its author's own text and blocks. What an attachment shows of another message is another's.
+fn calls(message: &Value, user: &str) -> bool {
+    let text = message["text"].as_str().unwrap_or_default();
+    mrkdwn::people(text).any(|person| person == user) || has_call(&message["blocks"], user)
+}
+
+/// <https://docs.slack.dev/reference/block-kit/blocks/rich-text-block#user-element-type>.
+fn has_call(block: &Value, user: &str) -> bool {
+    match block {
+        Value::Array(blocks) => blocks.iter().any(|block| has_call(block, user)),
+        Value::Object(_) if block["type"] == "user" => block["user_id"] == user,
+        Value::Object(_) => has_call(&block["elements"], user),
+        _ => false,
+    }
+}
+
+/// Whether somebody else's message stands in it: one that is shared, or that a link shows.
+fn hands_on(message: &Value) -> bool {
+    let mut shown = message["attachments"].as_array().into_iter().flatten();
+    shown.any(|one| one["is_share"] == true || one["is_msg_unfurl"] == true)
 }
 
 /// Text and files. A message in a thread answers the one that the thread began with.

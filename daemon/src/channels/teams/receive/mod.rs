@@ -33,7 +33,7 @@ use crate::{
     channels::{
         callback::CallbackRefused,
         hub_handle::{HubHandle, Unavailable},
-        received::{AuthorKind, Batch, Dropped, Event, Received, ReplyTo},
+        received::{AuthorKind, Batch, Dropped, Event, Received, ReplyTo, unreadable},
     },
     clock,
 };
@@ -87,8 +87,21 @@ impl Reception {
             let batch = self.batch(client, hub, activity).await?;
             if batch == Batch::default() { Ok(()) } else { hub.receive(batch).await }
         };
+        self.note(written.await)
+    }
+
+    /// Counts an activity that is believed, of which something cannot be read.
+    ///
+    /// # Errors
+    /// As those of [`take`](Self::take).
+    pub(super) async fn take_unreadable(&self, hub: &dyn HubHandle) -> Result<(), CallbackRefused> {
+        let batch = Batch { dropped: vec![unreadable("activity")], ..Batch::default() };
+        self.note(hub.receive(batch).await)
+    }
+
+    fn note(&self, written: Result<(), Unavailable>) -> Result<(), CallbackRefused> {
         let now = clock::now_ms();
-        match written.await {
+        match written {
             Ok(()) => {
                 self.heard.store(now, Ordering::Relaxed);
                 if self.unwritten.swap(0, Ordering::Relaxed) > 0 {

@@ -48,7 +48,8 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<Said> {
         return None;
     }
     let answers_me = words.reply_to.as_ref().is_some_and(|reply| reply.mine);
-    let mentions_me = answers_me || entities::mention(text, entities, me);
+    // Whoever was called in what is handed on was called by somebody else.
+    let mentions_me = answers_me || !words.forwarded && entities::mention(text, entities, me);
     Some(Said { words, files, mentions_me })
 }
 

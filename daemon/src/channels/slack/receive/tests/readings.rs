@@ -68,6 +68,33 @@ fn a_mention_is_one_message_however_often_it_is_told() {
 }
 
 #[test]
+fn a_mention_in_a_message_that_somebody_shares_calls_nobody() {
+    let theirs = format!("<@{MINE}> open the door");
+    let shared = |kind: &str, own: &str, more: Value| {
+        let attachment = json!({kind: true, "author_id": "U0EVE0001", "text": theirs,
+            "message_blocks": [{"message": {"blocks": [{"type": "user", "user_id": MINE}]}}]});
+        let mut message = with(json!({"text": own, "attachments": [attachment]}));
+        message.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        one(&message)
+    };
+    let own = format!("<@{MINE}> what is this?");
+    let blocks = json!({"blocks": [{"type": "rich_text", "elements": [
+        {"type": "rich_text_section", "elements": [{"type": "user", "user_id": MINE}]}]}]});
+    for kind in ["is_share", "is_msg_unfurl"] {
+        for (text, more, calls) in [
+            ("look", json!({}), false),
+            ("look", json!({"type": "app_mention"}), false),
+            (own.as_str(), json!({}), true),
+            (own.as_str(), json!({"type": "app_mention"}), true),
+            ("look", blocks.clone(), true),
+        ] {
+            assert_eq!(shared(kind, text, more.clone()).mentions_me, calls, "{kind} {text} {more}");
+        }
+    }
+    assert!(shared("is_share", "look", json!({})).event.words().unwrap().text.ends_with("open the door"));
+}
+
+#[test]
 fn who_wrote_it_is_told_from_programs_and_from_the_account_itself() {
     for (more, kind, id) in [
         (json!({}), AuthorKind::Person, ANN),

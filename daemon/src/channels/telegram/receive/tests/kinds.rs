@@ -108,6 +108,10 @@ fn the_bot_is_meant_by_a_mark_or_an_answer_and_never_by_its_name_alone() {
     let photo = json!([{"file_id": "f", "width": 1, "height": 1}]);
     let caption = json!({"caption": "@house_bot", "caption_entities": marked(10), "photo": photo});
     assert!(one("message", message(caption)).mentions_me);
+    // Whoever was called in what is handed on was called by somebody else.
+    let handed_on =
+        json!({"text": "@house_bot hi", "entities": marked(10), "forward_origin": {"type": "user"}});
+    assert!(!one("message", message(handed_on)).mentions_me);
     let answer = |from: i64| json!({"text": "yes", "reply_to_message": {"message_id": 4, "from": {"id": from}, "text": "Shall I?"}});
     let received = one("message", message(answer(99)));
     let reply =

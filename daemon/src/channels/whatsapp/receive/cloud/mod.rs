@@ -26,7 +26,7 @@ use self::{notification::Draft, recent::Recent};
 use crate::{
     channels::{
         hub_handle::{HubHandle, Unavailable},
-        received::{Batch, Dropped, Event, Received},
+        received::{Batch, Dropped, Event, Received, unreadable},
         whatsapp::graph::Graph,
     },
     clock,
@@ -80,6 +80,9 @@ impl Hearing {
     ) -> Result<(), Unavailable> {
         let until = Instant::now() + FETCHING;
         let (mut batch, mut fetched) = (Batch::default(), 0);
+        if body.is_null() {
+            batch.dropped.push(unreadable("notification"));
+        }
         for read in notification::read(body, graph.number()) {
             match read {
                 Ok(Draft { mut received, file }) => {

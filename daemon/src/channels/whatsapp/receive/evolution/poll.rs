@@ -128,6 +128,20 @@ impl Listener {
         Ok(())
     }
 
+    /// Counts a notification that cannot be read, and asks at once for what it may have told: it would be no better if it came again.
+    ///
+    /// # Errors
+    /// It is not counted.
+    pub(in crate::channels::whatsapp) async fn take_unreadable(
+        &self,
+        hub: &dyn HubHandle,
+    ) -> Result<(), Unavailable> {
+        let dropped = vec![unreadable("notification")];
+        hub.receive(Batch { dropped, ..Batch::default() }).await?;
+        self.came.notify_one();
+        Ok(())
+    }
+
     /// Receives for as long as anybody waits.
     pub(in crate::channels::whatsapp) async fn listen(&self, instance: &Instance, hub: &dyn HubHandle) {
         let seen = Told::default();

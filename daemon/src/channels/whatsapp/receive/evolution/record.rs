@@ -162,10 +162,12 @@ pub(super) fn read(record: &Value, me: &Me) -> Result<Vec<Draft>, Dropped> {
     let context = content::context(record, message);
     let reply_to = reply_to(context, &place, me);
     let refers = id(&context["stanzaId"]).map(str::to_owned);
-    let words = Words { text, forwarded: context["isForwarded"] == true, reply_to, ..Words::default() };
+    let forwarded = context["isForwarded"] == true;
+    let words = Words { text, forwarded, reply_to, ..Words::default() };
     let named = place.named(own_id, key);
     let mut received = about(format!("{address}:{own_id}"), named.clone(), Event::Message(words.clone()));
-    received.mentions_me = !place.from_me && !edited && mentions(context, me);
+    // Whoever was called in what is handed on was called by somebody else.
+    received.mentions_me = !place.from_me && !edited && !forwarded && mentions(context, me);
     let mut drafts = vec![draft(received, file.filter(|_| !place.from_me), refers.clone())?];
     if edited {
         let key = format!("edit:{address}:{own_id}:{}", at.unwrap_or(0));

@@ -235,6 +235,29 @@ async fn a_notification_is_taken_only_if_it_is_signed_and_once_it_is_on_disk() {
 }
 
 #[tokio::test]
+async fn one_message_that_cannot_be_read_is_counted_and_keeps_no_other_from_being_taken() {
+    let (files, hub) = (Files::new(), HubMock::default());
+    let whatsapp = account(1, &files);
+    let text = |id: &str, text: &str| one(id, json!({"type": "text", "text": {"body": text}}));
+    let body = told(json!([text("wamid.1", "HALF"), text("wamid.2", "DEEP"), text("wamid.3", "Tea?")]));
+    let deep = "[".repeat(200) + &"]".repeat(200);
+    let body = body.to_string().replace("HALF", "\\ud800").replace("\"DEEP\"", &deep);
+    let take = async |body: &str| {
+        whatsapp.read_callback(&signed(body.as_bytes()), body.as_bytes(), &hub).await.map(drop)
+    };
+    assert_eq!(take(&body).await, Ok(()));
+    assert_eq!(text_of(&hub).await, ["Tea?"]);
+    assert_eq!(hub.dropped(), [unreadable("message"), unreadable("message")]);
+    // One that cannot be cut is counted as a whole, and acknowledged too.
+    assert_eq!(take("{").await, Ok(()));
+    assert_eq!(hub.dropped().last(), Some(&unreadable("notification")));
+}
+
+async fn text_of(hub: &HubMock) -> Vec<String> {
+    hub.received(1).await.iter().map(|one| text(one).to_owned()).collect()
+}
+
+#[tokio::test]
 async fn a_file_is_fetched_with_the_token_and_its_bytes_are_those_that_were_sent() {
     const WHERE: Reply = Reply::Says(
         200,

@@ -90,6 +90,10 @@ fn a_group_has_its_participants_and_means_the_account_by_a_mention_alone() {
         // Some versions put it beside the message.
         let beside = all(key.clone(), json!({"conversation": "@x"}), json!({"contextInfo": context}));
         assert_eq!(beside[0].mentions_me, is_me);
+        // Who hands it on calls nobody.
+        let context = json!({"mentionedJid": context["mentionedJid"], "isForwarded": true});
+        let text = json!({"extendedTextMessage": {"text": "@x you are", "contextInfo": context}});
+        assert!(!one(key.clone(), text).mentions_me);
     }
     // Its own hidden id there is known once it wrote there itself.
     let own = json!({"key": {"id": "3EB0FF", "remoteJid": GROUP, "fromMe": true, "participant": "99999999@lid"}, "message": {"conversation": "x"}});

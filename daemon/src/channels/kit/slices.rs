@@ -1,13 +1,15 @@
 //! JSON cut into its members and elements, none of them read yet.
 //!
-//! A whole `/sync` answer is one document, and strangers write parts of it. Read as a whole, one event that is nested too deep for
-//! the parser, or has half a surrogate pair in it, would make every answer with this event unreadable, and the account would hear
-//! nothing any more. So the answer is cut along the structure that the homeserver itself gives it, and each event is read alone.
+//! A platform's answer or notification is one document, and strangers write parts of it. Read as a whole, one event that is nested too
+//! deep for the parser, or has half a surrogate pair in it, would make all of it unreadable: every `/sync` answer of a homeserver with
+//! this event, and the account would hear nothing any more. So it is cut along the structure that the platform itself gives it, and each
+//! event is read alone.
 
 use serde::de::IgnoredAny;
+use serde_json::Value;
 
 /// The members of an object; none if it is no object. A name that cannot be read is empty.
-pub(super) fn members(json: &str) -> Option<Vec<(String, &str)>> {
+pub(in crate::channels) fn members(json: &str) -> Option<Vec<(String, &str)>> {
     let mut found = Vec::new();
     let mut rest = json.trim_start().strip_prefix('{')?.trim_start();
     if rest.starts_with('}') {
@@ -26,7 +28,7 @@ pub(super) fn members(json: &str) -> Option<Vec<(String, &str)>> {
 }
 
 /// The elements of an array; none if it is no array.
-pub(super) fn elements(json: &str) -> Option<Vec<&str>> {
+pub(in crate::channels) fn elements(json: &str) -> Option<Vec<&str>> {
     let mut found = Vec::new();
     let mut rest = json.trim_start().strip_prefix('[')?.trim_start();
     if rest.starts_with(']') {
@@ -43,20 +45,36 @@ pub(super) fn elements(json: &str) -> Option<Vec<&str>> {
 }
 
 /// The member at the end of a path of names.
-pub(super) fn at<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
+pub(in crate::channels) fn at<'a>(json: &'a str, path: &[&str]) -> Option<&'a str> {
     path.iter().try_fold(json, |json, name| {
         members(json)?.into_iter().find(|(member, _)| member == name).map(|(_, value)| value)
     })
 }
 
 /// The text at the end of a path of names.
-pub(super) fn text_at(json: &str, path: &[&str]) -> Option<String> {
+pub(in crate::channels) fn text_at(json: &str, path: &[&str]) -> Option<String> {
     serde_json::from_str(at(json, path)?).ok()
 }
 
 /// The elements of the array at the end of a path; none of it means that there are none.
-pub(super) fn elements_at<'a>(json: &'a str, path: &[&str]) -> Vec<&'a str> {
+pub(in crate::channels) fn elements_at<'a>(json: &'a str, path: &[&str]) -> Vec<&'a str> {
     at(json, path).and_then(elements).unwrap_or_default()
+}
+
+/// The whole of it, in which what cannot be read is null: of the members and elements down to this depth, each for itself.
+pub(in crate::channels) fn readable(json: &str, depth: usize) -> Value {
+    if let Ok(read) = serde_json::from_str(json) {
+        return read;
+    }
+    let Some(depth) = depth.checked_sub(1) else { return Value::Null };
+    if let Some(members) = members(json) {
+        return members.into_iter().map(|(name, value)| (name, readable(value, depth))).collect();
+    }
+    let elements = elements(json).unwrap_or_default();
+    if elements.is_empty() {
+        return Value::Null;
+    }
+    elements.into_iter().map(|element| readable(element, depth)).collect()
 }
 
 /// The value with which a text begins, and what follows it. What is ignored is skipped without recursion, however deep it is.
@@ -96,5 +114,16 @@ mod tests {
         let found = elements(&json).unwrap();
         assert_eq!((found.len(), found[1].len(), found[3]), (4, deep.len(), "2"));
         assert!(serde_json::from_str::<serde_json::Value>(found[1]).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_null_and_what_stands_beside_it_is_read() {
+        let json = r#"{"a":[{"b":"\ud800"},{"b":2}],"c":"\udc00"}"#;
+        assert_eq!(readable(json, 2), serde_json::json!({"a": [null, {"b": 2}], "c": null}));
+        assert_eq!(readable(json, 3), serde_json::json!({"a": [{"b": null}, {"b": 2}], "c": null}));
+        assert_eq!(
+            [readable("{", 3), readable("", 3), readable(json, 0)],
+            [Value::Null, Value::Null, Value::Null]
+        );
     }
 }
