@@ -8,7 +8,7 @@
 //! - [`history`]: a text whose answer was lost is looked for in the conversation;
 //! - [`removals`]: what a platform's second answer to a removal means;
 //! - `standing`: whether an account receives, and since when not; `pause`: how long one that does not waits;
-//! - `told`: what was handed over already;
+//! - `leaving`: one that stops listening writes down first what it has read; `told`: what was handed over already;
 //! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling;
 //! - `names`: what people and places are called, and which one that is.
 
@@ -16,6 +16,7 @@ pub(super) mod base64;
 pub(super) mod body;
 pub mod history;
 pub mod http;
+pub(super) mod leaving;
 pub(super) mod mailbox;
 pub(super) mod names;
 pub(super) mod pause;
