@@ -69,8 +69,8 @@ pub trait Receiver: Send + Sync + 'static {
     /// platform speaks. It is begun once, when the hub runs, and dropped when that stops; for most there is nothing to do.
     async fn listen(&self, _hub: &dyn HubHandle) {}
 
-    /// Says goodbye over what [`listen`](Self::listen) keeps open, if the platform has a word for it. The hub stops then, and
-    /// waits for a moment only.
+    /// Says goodbye over what [`listen`](Self::listen) keeps open, if the platform has a word for it, and writes down what it
+    /// told, if it tells it once. `listen` is dropped then; the hub waits for some seconds only.
     async fn leave(&self) {}
 
     /// For how long one [`show_typing`](Self::show_typing) is seen; nothing if the platform has no such sign.

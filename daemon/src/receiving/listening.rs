@@ -11,8 +11,8 @@ use crate::{
     pipeline::{Pipeline, current::Current},
 };
 
-/// How long all accounts together may take to say goodbye.
-const GOODBYE_TIMEOUT: Duration = Duration::from_secs(1);
+/// How long all accounts together may take to say goodbye, and to write down what their platforms will not tell again.
+const GOODBYE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The accounts that listen, each on a task of its own. They end when this goes.
 pub struct Listening {
@@ -78,6 +78,6 @@ impl Listening {
 async fn say_goodbye(listeners: &[Listener]) {
     let all = join_all(listeners.iter().map(|listener| listener.adapter.leave()));
     if timeout(GOODBYE_TIMEOUT, all).await.is_err() {
-        tracing::info!("a platform did not take leave in time");
+        tracing::info!("an account did not take leave of its platform in time");
     }
 }

@@ -8,8 +8,8 @@
 //! - [`history`]: a text whose answer was lost is looked for in the conversation;
 //! - [`removals`]: what a platform's second answer to a removal means;
 //! - `standing`: whether an account receives, and since when not; `pause`: how long one that does not waits;
-//! - `slices`: JSON cut into parts that are read alone;
-//! - `told`: what was handed over already;
+//! - `leaving`: one that stops listening writes down first what it has read;
+//! - `slices`: JSON cut into parts that are read alone; `told`: what was handed over already;
 //! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling;
 //! - `names`: what people and places are called, and which one that is.
 
@@ -17,6 +17,7 @@ pub(super) mod base64;
 pub(super) mod body;
 pub mod history;
 pub mod http;
+pub(super) mod leaving;
 pub(super) mod mailbox;
 pub(super) mod names;
 pub(super) mod pause;

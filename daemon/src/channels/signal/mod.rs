@@ -219,6 +219,12 @@ impl Receiver for Signal {
         }
     }
 
+    async fn leave(&self) {
+        if let Some(listener) = &self.listener {
+            listener.leave().await;
+        }
+    }
+
     fn typing_lasts(&self) -> Option<Duration> {
         Some(TYPING)
     }

@@ -20,6 +20,7 @@ use crate::channels::{
     Failure,
     discord::{client::Client, presence::Presence},
     hub_handle::HubHandle,
+    kit::pause::ordered,
 };
 
 /// How long Discord may take to say where its Gateway is.
@@ -127,7 +128,10 @@ impl Gateway {
             timeout(PATIENCE, client.question(client.request(Method::GET, &["gateway", "bot"]))).await;
         let answer = match asked {
             Ok(Ok(answer)) => answer,
-            Ok(Err(Failure::Wait { after, why })) => return Err(End::Wait(why, after)),
+            Ok(Err(Failure::Wait { after, why })) => {
+                let (after, why) = ordered(after, why);
+                return Err(End::Wait(why, after));
+            }
             // The token, or what stands between.
             Ok(Err(Failure::Permanent(why))) => return Err(End::Refused(why)),
             Ok(Err(failure)) => return Err(End::Broken(failure.to_string())),

@@ -14,7 +14,7 @@ use crate::channels::{
     Failure,
     hub_handle::{HubHandle, Unavailable},
     kit::{
-        pause::{chance, doubled},
+        pause::{chance, doubled, ordered},
         standing::Standing,
     },
     received::{AuthorKind, Batch, Event, Received, unreadable},
@@ -104,7 +104,7 @@ impl Listener {
             return Ok(0);
         }
         let acks: Vec<String> = all.iter().map(|pulled| pulled.ack.clone()).collect();
-        let mut batch = Batch::default();
+        let (mut batch, mut held) = (Batch::default(), true);
         for read in all.into_iter().map(|Pulled { event, .. }| match event {
             Some(bytes) => event::read(&bytes),
             None => Err(unreadable("message of Pub/Sub")),
@@ -112,8 +112,12 @@ impl Listener {
             match read {
                 Ok(drafts) => {
                     for draft in drafts {
-                        if !draft.files.is_empty() {
-                            self.subscription.hold(client, &acks, HELD).await?;
+                        if held && !draft.files.is_empty() {
+                            // A courtesy: without it Pub/Sub may tell them once more, and they are known by their keys.
+                            let asked = self.subscription.hold(client, &acks, HELD).await;
+                            held = asked
+                                .inspect_err(|why| tracing::debug!(%why, "Pub/Sub does not wait"))
+                                .is_ok();
                         }
                         batch.received.push(settle(client, hub, draft).await);
                     }
@@ -129,7 +133,10 @@ impl Listener {
     async fn rest(&self, failures: u32, failure: Failure) {
         let Tempo { first, longest, refused, .. } = self.tempo;
         let (kind, why, pause) = match failure {
-            Failure::Wait { after, why } => ("limited", why, after.max(first)),
+            Failure::Wait { after, why } => {
+                let (after, why) = ordered(after, why);
+                ("limited", why, after.max(first))
+            }
             Failure::Permanent(why) => ("refused", why, refused),
             Failure::Retry(why) | Failure::Unknown(why) | Failure::NotDelivered(why) => {
                 ("away", why, doubled(first, longest, failures))

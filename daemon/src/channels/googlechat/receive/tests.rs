@@ -302,6 +302,31 @@ async fn a_file_is_fetched_while_pub_sub_waits_and_one_in_a_drive_is_said_to_be_
 }
 
 #[tokio::test]
+async fn a_batch_is_written_and_acknowledged_though_pub_sub_does_not_wait_for_its_files() {
+    const AWAY: Reply = Reply::Says(503, "", r#"{"error":{"status":"UNAVAILABLE","message":"hush"}}"#);
+    let mut event = message(json!({}));
+    event["message"]["attachment"] = json!([
+        {"contentName": "plan.txt", "contentType": "text/plain", "attachmentDataRef": {"resourceName": "c1"}},
+    ]);
+    let event = event.to_string();
+    let mock = Mock::start(&[
+        GRANTED,
+        brings(&[&event, &event]),
+        AWAY,
+        GRANTED,
+        Reply::Says(200, "", "the plan"),
+        Reply::Says(200, "", "the plan"),
+        DONE,
+        DONE,
+    ]);
+    let (chat, hub) = (hearing(mock.port), HubMock::default());
+    let heard = listens(&chat, &hub, &mock, 7).await;
+    assert!(heard[2].contains(":modifyAckDeadline "), "{}", heard[2]);
+    assert!(heard[6].contains(":acknowledge "), "asked once for a batch: {}", heard[6]);
+    assert_eq!(hub.received(2).await.len(), 2);
+}
+
+#[tokio::test]
 async fn a_refusal_is_said_where_accounts_are_listed_and_ends_when_it_ends() {
     const NO: Reply = Reply::Says(403, "", r#"{"error":{"status":"PERMISSION_DENIED","message":"hush"}}"#);
     const SPACES: Reply = Reply::Says(200, "", r#"{"spaces":[{"name":"spaces/AAAA"}]}"#);

@@ -18,7 +18,11 @@ use crate::{
     channels::{
         Failure,
         hub_handle::{HubHandle, Unavailable},
-        kit::{pause::pause, standing::Standing, told::Told},
+        kit::{
+            pause::{ordered, pause},
+            standing::Standing,
+            told::Told,
+        },
         received::{Batch, Event, Position, not_used},
     },
     clock,
@@ -151,7 +155,10 @@ impl Listener {
         let Tempo { first, longest, refused, .. } = self.tempo;
         let wait = pause(first, longest, *failures);
         let (kind, why, wait) = match failure {
-            Failure::Wait { after, why } => ("limited", why, after.max(wait)),
+            Failure::Wait { after, why } => {
+                let (after, why) = ordered(after, why);
+                ("limited", why, after.max(wait))
+            }
             Failure::Permanent(why) => ("refused", why, refused),
             Failure::Retry(why) | Failure::Unknown(why) | Failure::NotDelivered(why) => ("away", why, wait),
         };

@@ -47,7 +47,7 @@ use super::{client::Client, target::is_person};
 use crate::channels::{
     Failure,
     hub_handle::HubHandle,
-    kit::pause::pause,
+    kit::pause::{ordered, pause},
     received::{Batch, Position},
 };
 
@@ -157,6 +157,13 @@ impl Receiving {
                     continue;
                 }
                 Err(trouble) => trouble,
+            };
+            let trouble = match trouble {
+                Trouble::Wait(why, after) => {
+                    let (after, why) = ordered(after, why);
+                    Trouble::Wait(why, after)
+                }
+                other => other,
             };
             self.is_away(&trouble);
             let at_least = match trouble {

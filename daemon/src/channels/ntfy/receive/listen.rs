@@ -19,7 +19,7 @@ use crate::{
         hub_handle::{HubHandle, Unavailable},
         kit::{
             http::Silence,
-            pause::{chance, doubled},
+            pause::{chance, doubled, ordered},
             standing::Standing,
         },
         received::{Batch, DropReason, Dropped, Event, Position},
@@ -164,7 +164,10 @@ impl Listener {
     async fn rest(&self, failures: &mut u32, failure: Failure) {
         let Tempo { first, longest, refused, .. } = self.tempo;
         let (kind, why, pause) = match failure {
-            Failure::Wait { after, why } => ("limited", why, after.max(first)),
+            Failure::Wait { after, why } => {
+                let (after, why) = ordered(after, why);
+                ("limited", why, after.max(first))
+            }
             Failure::Permanent(why) => ("refused", why, refused),
             Failure::Retry(why) | Failure::Unknown(why) | Failure::NotDelivered(why) => {
                 ("away", why, doubled(first, longest, *failures))

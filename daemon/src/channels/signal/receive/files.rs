@@ -36,6 +36,13 @@ pub(super) struct Sent {
     pub(super) size: Option<u64>,
 }
 
+impl Sent {
+    /// Its name, for whoever misses it.
+    pub(super) fn called(&self) -> &str {
+        self.name.as_deref().unwrap_or(&self.id)
+    }
+}
+
 /// The files of a message
 /// (<https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/json/JsonAttachment.java>).
 pub(super) fn sent(data: &Value) -> Vec<Sent> {
@@ -69,7 +76,7 @@ pub(super) async fn keep(
     address: &str,
     sent: &Sent,
 ) -> Result<Attachment, String> {
-    let named = |why: String| missing(sent.name.as_deref().unwrap_or(&sent.id), &why);
+    let named = |why: String| missing(sent.called(), &why);
     let longest = Http::longest(sent.size.unwrap_or(0));
     let kept = timeout(longest, fetch(client, hub, address, sent)).await;
     kept.unwrap_or_else(|_| Err("it takes too long".into())).map_err(named)

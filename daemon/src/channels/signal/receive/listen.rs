@@ -20,8 +20,13 @@ use super::{
 use crate::channels::{
     Failure, RateHints,
     hub_handle::HubHandle,
-    kit::{http::quota, pause::pause, standing::Standing},
-    received::{Batch, Event, Position},
+    kit::{
+        http::quota,
+        leaving::Leaving,
+        pause::{ordered, pause},
+        standing::Standing,
+    },
+    received::{Batch, Event, Position, missing},
     signal::client::Client,
 };
 
@@ -29,6 +34,12 @@ use crate::channels::{
 const STREAM: &str = "events";
 /// Events that are written down together at most.
 const TOGETHER: usize = 50;
+
+/// When the account stops listening: so long files are waited for, and names.
+const FILES_STAY: Duration = Duration::from_secs(2);
+/// So long what signal-cli has told already is read: until nothing comes for a moment, and at most.
+const QUIET: Duration = Duration::from_millis(200);
+const READ_ON: Duration = Duration::from_secs(3);
 
 /// How long things take.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +74,11 @@ impl Trouble {
     fn away(why: impl Into<String>) -> Self {
         Self { kind: "away", why: why.into(), at_least: Duration::ZERO }
     }
+
+    /// The account stops listening.
+    fn leaves() -> Self {
+        Self::away("the account stops listening")
+    }
 }
 
 impl From<Failure> for Trouble {
@@ -80,11 +96,13 @@ pub(in crate::channels::signal) struct Listener {
     standing: Standing,
     tempo: Tempo,
     mode: Mutex<Option<Mode>>,
+    leaving: Leaving,
 }
 
 impl Listener {
     pub(in crate::channels::signal) fn new(account: &str, tempo: Tempo) -> Self {
-        Self { standing: Standing::new("Signal", account), tempo, mode: Mutex::default() }
+        let standing = Standing::new("Signal", account);
+        Self { standing, tempo, mode: Mutex::default(), leaving: Leaving::default() }
     }
 
     /// What there is to say of it to who asks whether the account is ready.
@@ -98,20 +116,31 @@ impl Listener {
         *self.mode.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Receives for as long as anybody waits.
+    /// Receives until the account [leaves](Self::leave).
     pub(in crate::channels::signal) async fn listen(&self, client: &Client, hub: &dyn HubHandle) {
-        let mut reception = self.begin(client, hub).await;
+        let listening = self.leaving.listening();
+        let begun = self.leaving.within(Duration::ZERO, self.begin(client, hub)).await;
+        let Some(mut reception) = begun else { return };
         let mut failures = 0;
-        loop {
+        while !listening.is_over() {
             let trouble = reception.session(&mut failures).await;
             // What is not written down yet came whole.
             reception.write().await;
             client.forget();
-            let rest = pause(self.tempo.first, self.tempo.longest, failures).max(trouble.at_least);
-            self.standing.away(trouble.kind, trouble.why);
+            if listening.is_over() {
+                break;
+            }
+            let (at_least, why) = ordered(trouble.at_least, trouble.why);
+            let rest = pause(self.tempo.first, self.tempo.longest, failures).max(at_least);
+            self.standing.away(trouble.kind, why);
             failures = failures.saturating_add(1);
-            sleep(rest).await;
+            self.leaving.within(Duration::ZERO, sleep(rest)).await;
         }
+    }
+
+    /// Has it write down what signal-cli has told already, and stop.
+    pub(in crate::channels::signal) async fn leave(&self) {
+        self.leaving.leave().await;
     }
 
     /// Where the account was.
@@ -168,15 +197,25 @@ struct Reception<'a> {
 impl Reception<'_> {
     /// Reads a stream to its end, whatever that is.
     async fn session(&mut self, failures: &mut u32) -> Trouble {
-        let mut response = match self.open().await {
-            Ok(response) => response,
-            Err(trouble) => return trouble,
+        // Where it listens already, the first events come with the answer.
+        let opened = self.listener.leaving.within(QUIET, self.open()).await;
+        let mut response = match opened {
+            Some(Ok(response)) => response,
+            Some(Err(trouble)) => return trouble,
+            None => return Trouble::leaves(),
         };
         self.new = false;
         self.listener.standing.receives();
         let (mut parser, mut frames) = (Frames::default(), Vec::new());
         loop {
-            match timeout(self.listener.tempo.silence, response.chunk()).await {
+            let chunk = timeout(self.listener.tempo.silence, response.chunk());
+            let came = match self.listener.leaving.since() {
+                Some(since) if since.elapsed() >= READ_ON => return Trouble::leaves(),
+                Some(_) => timeout(QUIET, chunk).await.ok(),
+                None => self.listener.leaving.within(QUIET, chunk).await,
+            };
+            let Some(came) = came else { return Trouble::leaves() };
+            match came {
                 Ok(Ok(Some(bytes))) => parser.feed(&bytes, &mut frames),
                 Ok(Ok(None)) => return Trouble::away("signal-cli ended the stream"),
                 Ok(Err(error)) => {
@@ -283,7 +322,8 @@ impl Reception<'_> {
         if let Some(seen) = envelope::seen(event, &self.me) {
             return self.hub.seen(seen);
         }
-        self.names.learn(event, self.client).await;
+        let leaving = &self.listener.leaving;
+        leaving.within(FILES_STAY, self.names.learn(event, self.client)).await;
         let mut draft = match envelope::read(event, &self.me, &self.names) {
             Ok(draft) => draft,
             Err(dropped) => return self.batch.dropped.push(dropped),
@@ -296,9 +336,11 @@ impl Reception<'_> {
         let address = draft.received.conversation.address.clone();
         if let Event::Message(words) = &mut draft.received.event {
             for sent in &draft.files {
-                match files::keep(self.client, self.hub, &address, sent).await {
-                    Ok(kept) => words.files.push(kept),
-                    Err(why) => words.missing.push(why),
+                let kept = files::keep(self.client, self.hub, &address, sent);
+                match leaving.within(FILES_STAY, kept).await {
+                    Some(Ok(kept)) => words.files.push(kept),
+                    Some(Err(why)) => words.missing.push(why),
+                    None => words.missing.push(missing(sent.called(), "the hub stopped listening meanwhile")),
                 }
             }
         }

@@ -15,6 +15,7 @@ use crate::channels::{
     Failure, RateHints,
     kit::{
         http::Verdict,
+        pause::ordered,
         websocket::{self, WebSocket},
     },
     limits::Scope,
@@ -110,7 +111,10 @@ impl Listener {
         let pause = self.tempo.pause(failures);
         let (kind, why, pause) = match trouble {
             Trouble::Away(why) => ("away", why, pause),
-            Trouble::Wait(why, after) => ("limited", why, pause.max(after.min(self.tempo.refused))),
+            Trouble::Wait(why, after) => {
+                let (after, why) = ordered(after.min(self.tempo.refused), why);
+                ("limited", why, pause.max(after))
+            }
             Trouble::Refused(why) => ("refused", why, self.tempo.refused),
         };
         if nothing_is_open {

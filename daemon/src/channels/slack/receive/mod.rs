@@ -46,7 +46,7 @@ use crate::channels::{
     hub_handle::HubHandle,
     kit::{
         http::{Http, token::Token},
-        pause::pause,
+        pause::{ordered, pause},
         standing::Standing,
     },
 };
@@ -138,12 +138,13 @@ impl Listener {
             match client.me().await {
                 Ok(me) => break me,
                 Err(failure) => {
-                    let (kind, pause) = match &failure {
-                        Failure::Permanent(_) => ("refused", self.tempo.refused),
-                        Failure::Wait { after, .. } => ("away", (*after).max(self.tempo.first)),
-                        _ => ("away", self.tempo.pause(failures)),
+                    let why = failure.to_string();
+                    let (kind, (pause, why)) = match &failure {
+                        Failure::Permanent(_) => ("refused", (self.tempo.refused, why)),
+                        Failure::Wait { after, .. } => ("away", ordered((*after).max(self.tempo.first), why)),
+                        _ => ("away", (self.tempo.pause(failures), why)),
                     };
-                    self.standing.away(kind, failure.to_string());
+                    self.standing.away(kind, why);
                     tokio::time::sleep(pause).await;
                     failures += 1;
                 }

@@ -18,7 +18,7 @@ use crate::{
     channels::{
         hub_handle::{HubHandle, Unavailable},
         kit::{
-            pause::{chance, doubled},
+            pause::{chance, doubled, ordered},
             standing::Standing,
         },
         received::{Batch, DropReason, Dropped, Event, Received},
@@ -96,14 +96,19 @@ impl Listener {
     pub(in crate::channels::telegram) async fn listen(&self, client: &Client, hub: &dyn HubHandle) {
         let mut going = self.begin(client, hub).await;
         loop {
-            let offset = going.place.offset(seconds());
+            let (offset, asked) = (going.place.offset(seconds()), Instant::now());
             match self.ask(&going, Asked { offset, limit: going.limit, wait: self.tempo.wait }).await {
                 Ok(updates) => {
                     let updates = self.whole(&going, offset, updates).await;
+                    let has_news = any_from(&updates, offset);
                     match going.take(updates).await {
                         Ok(()) => {
                             self.standing.receives();
                             (going.failures, going.limit) = (0, (going.limit * 2).min(LIMIT));
+                            if !has_news {
+                                // Who has nothing new waits before saying so; a server that does not is not asked at once.
+                                sleep(self.tempo.first.saturating_sub(asked.elapsed())).await;
+                            }
                         }
                         Err(trouble) => self.rest(&mut going.failures, trouble).await,
                     }
@@ -180,7 +185,10 @@ impl Listener {
         let doubled = |longest| doubled(first, longest, *failures);
         let (kind, why, pause) = match trouble {
             Trouble::Away(why) => ("away", why, doubled(longest)),
-            Trouble::Wait(why, after) => ("limited", why, after.max(first)),
+            Trouble::Wait(why, after) => {
+                let (after, why) = ordered(after, why);
+                ("limited", why, after.max(first))
+            }
             Trouble::Taken(why) => ("taken", why, doubled(refused)),
             Trouble::Refused(why) => ("refused", why, refused),
             Trouble::Unreadable(_) => {
@@ -289,6 +297,11 @@ impl Going<'_> {
             }
         }
     }
+}
+
+/// Whether there are updates from this number on.
+fn any_from(updates: &[Value], offset: Option<i64>) -> bool {
+    updates.iter().any(|update| update["update_id"].as_i64() >= offset)
 }
 
 fn unwritten(error: Unavailable) -> Trouble {

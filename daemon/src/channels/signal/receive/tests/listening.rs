@@ -349,3 +349,40 @@ async fn an_account_that_does_not_receive_listens_to_nothing() {
     let told = mock.platform.state();
     assert_eq!((told.streams.len(), told.calls.len()), (0, 1), "but for its version");
 }
+
+#[tokio::test]
+async fn what_a_release_tells_once_is_written_down_before_the_account_stops_listening() {
+    let mock = SignalMock::start().await;
+    mock.platform.state().hangs = true;
+    let file = json!({"contentType": "text/plain", "filename": "a.txt", "id": "f", "size": 4});
+    let slow = message(2, &json!({"message": "word2", "attachments": [file]}));
+    mock.platform.tell([text(1), slow.clone(), text(3), slow]);
+    let (hub, signal) = (HubMock::default(), at(&mock));
+    let leaves = async {
+        let asked = |(method, _): &(String, Value)| method == "getAttachment";
+        mock.platform.until(|told| told.calls.iter().any(asked).then_some(())).await;
+        // It comes while the file is waited for.
+        mock.platform.tell([text(5)]);
+        signal.leave().await;
+        hub.received(5).await
+    };
+    let (received, ()) =
+        tokio::time::timeout(Duration::from_secs(5), async { tokio::join!(leaves, signal.listen(&hub)) })
+            .await
+            .expect("it stops within the time that it is given");
+    assert_eq!(texts(&received), ["word1", "word2", "word3", "word2", "word5"]);
+    let missing = received[1].event.words().unwrap().missing.clone();
+    assert_eq!(missing, ["a.txt: the hub stopped listening meanwhile"]);
+}
+
+#[tokio::test]
+async fn an_account_that_has_nothing_to_write_stops_at_once() {
+    let mock = SignalMock::start().await;
+    let (hub, signal) = (HubMock::default(), at(&mock));
+    let leaves = async {
+        mock.platform.until(|told| told.streams.first().map(|_| ())).await;
+        signal.leave().await;
+    };
+    let stops = async { tokio::join!(leaves, signal.listen(&hub)) };
+    tokio::time::timeout(Duration::from_secs(1), stops).await.expect("it stops");
+}

@@ -64,6 +64,8 @@ pub(super) struct Told {
     /// Methods and their parameters.
     pub(super) calls: Vec<(String, Value)>,
     pub(super) files: HashMap<String, Vec<u8>>,
+    /// Whether it is asked for files and says nothing.
+    pub(super) hangs: bool,
     /// Whether it receives while nobody listens.
     pub(super) receives: bool,
     /// Whether it was started for one account.
@@ -119,8 +121,11 @@ async fn answer(
     }
     let call: Value = serde_json::from_slice(&body).unwrap_or_default();
     let (method, params) = (call["method"].as_str().unwrap_or_default(), &call["params"]);
-    let mut state = platform.state();
-    state.calls.push((method.to_owned(), params.clone()));
+    platform.state().calls.push((method.to_owned(), params.clone()));
+    if method == "getAttachment" && platform.state().hangs {
+        std::future::pending::<()>().await;
+    }
+    let state = platform.state();
     let no = |code: i64, why: &str| Err(json!({"code": code, "message": why, "data": null}));
     let said = match method {
         "listAccounts" if state.for_one => no(-32601, "Method not implemented"),

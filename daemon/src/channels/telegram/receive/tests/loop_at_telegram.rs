@@ -344,3 +344,31 @@ async fn an_account_that_does_not_receive_asks_for_nothing() {
     let told = mock.platform.state();
     assert_eq!((told.polls.len(), told.calls.len()), (0, 0));
 }
+
+#[tokio::test]
+async fn a_server_that_repeats_what_was_acknowledged_is_not_asked_at_once() {
+    let mock = TelegramMock::start(&[]).await;
+    let again = json!({"ok": true, "result": [text(41, "one"), text(42, "two")]}).to_string();
+    mock.platform.state().instead.extend(vec![(200, again); 10_000]);
+    let (telegram, hub) = (at(&mock), HubMock::default());
+    listening(&telegram, &hub, async {
+        hub.received(2).await;
+        mock.platform.state().polls.clear();
+        tokio::time::sleep(10 * BRISK.first).await;
+    })
+    .await;
+    let asked = mock.platform.state().polls.len();
+    assert!((1..=11).contains(&asked), "{asked} times in ten pauses");
+    assert_eq!(next(&hub).as_deref(), Some("43"));
+    // What is new comes all the same.
+    mock.platform.state().instead.clear();
+    mock.platform.tell(&[text(43, "three")]);
+    let received = listening(&telegram, &hub, async {
+        let has_it =
+            || async { hub.received(3).await.iter().any(|one| one.message_id.as_deref() == Some("43")) };
+        while !has_it().await {
+            tokio::time::sleep(BRISK.first).await;
+        }
+    });
+    received.await;
+}
