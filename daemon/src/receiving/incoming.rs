@@ -28,6 +28,17 @@ impl Pipeline {
         adapter.incoming()?;
         Some(PostedTo { pipeline: self.clone(), account: account.to_owned(), adapter: Arc::clone(adapter) })
     }
+
+    /// How far words posted to an account are trusted, whose program has this id: as the account says, unless somebody shut it out.
+    /// Nothing if it is nobody's who posts, or the account does not vouch for it.
+    pub fn scope_of_posted(&self, user: &str, said: Option<Scope>) -> Option<Scope> {
+        let account = user.strip_prefix(CHANNEL)?.strip_prefix(':')?;
+        let is_trusted = said != Some(Scope::Blocked)
+            && self
+                .posted_to(account)
+                .is_some_and(|posted| posted.incoming().is_some_and(Incoming::is_trusted));
+        is_trusted.then_some(Scope::Known)
+    }
 }
 
 impl PostedTo {

