@@ -1,11 +1,14 @@
 //! The little HTML that Teams makes of a message, as plain text, and the message that it quotes.
 //!
 //! A quotation is a block with the schema [`REPLY`], its message's id, its author's id and the beginning of its words, ahead of what is
-//! answered (an example is on <https://learn.microsoft.com/graph/api/chat-getallmessages>). Any other block is somebody's own words. The
-//! text is read once from its beginning to its end, whatever it is.
+//! answered (an example is on <https://learn.microsoft.com/graph/api/chat-getallmessages>). The first is the one that is answered; further
+//! ones are left out. A message that is handed on is a block with the schema [`FORWARD`]. Any other block is somebody's own words: none
+//! that Teams itself makes is. The text is read once from its beginning to its end, whatever it is.
 
 /// What marks a quotation.
 pub(super) const REPLY: &str = "http://schema.skype.com/Reply";
+/// What marks a message that is handed on.
+pub(super) const FORWARD: &str = "http://schema.skype.com/Forward";
 const MENTION: &str = "http://schema.skype.com/Mention";
 
 /// Elements that begin on a line of their own.
@@ -19,6 +22,19 @@ const MAX_ENTITY: usize = 10;
 pub(super) struct Page {
     pub(super) text: String,
     pub(super) quote: Option<Quote>,
+    /// The words of messages that are handed on.
+    pub(super) forwarded: Option<String>,
+}
+
+/// In which block of Teams' own the reading is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Block {
+    /// The message that is answered.
+    Quote,
+    /// A further one that is quoted.
+    LeftOut,
+    /// One that is handed on.
+    Forward,
 }
 
 /// A message that is quoted.
@@ -31,7 +47,14 @@ pub(super) struct Quote {
 
 /// Reads it; `is_me` says of a name that is called whether it is the bot's.
 pub(super) fn read(html: &str, is_me: impl Fn(&str) -> bool) -> Page {
-    let mut reading = Reading { page: Page::default(), depth: 0, in_words: false, called: None, is_me };
+    let mut reading = Reading {
+        page: Page::default(),
+        depth: 0,
+        block: Block::LeftOut,
+        in_words: false,
+        called: None,
+        is_me,
+    };
     let mut rest = html;
     while let Some(at) = rest.find('<') {
         reading.text(&rest[..at]);
@@ -60,9 +83,11 @@ pub(super) fn read(html: &str, is_me: impl Fn(&str) -> bool) -> Page {
 
 struct Reading<F> {
     page: Page,
-    /// How many blocks are open within the quotation; none outside of it.
+    /// How many blocks are open within one of Teams' own, that one too; none outside of it.
     depth: usize,
-    /// Whether these are the quotation's words.
+    /// Which that is.
+    block: Block,
+    /// Whether these are the block's words.
     in_words: bool,
     /// Somebody who is being called.
     called: Option<String>,
@@ -77,18 +102,16 @@ impl<F: Fn(&str) -> bool> Reading<F> {
         match (name.as_str(), closes) {
             ("blockquote", true) if self.depth > 0 => {
                 self.depth -= 1;
-                self.in_words = false;
+                self.in_words = self.block == Block::Forward;
             }
             ("blockquote", false) if self.depth > 0 => {
                 self.depth += 1;
-                self.in_words = false;
+                self.in_words = self.block == Block::Forward;
             }
-            ("blockquote", false)
-                if self.page.quote.is_none() && attribute(tag, "itemtype").as_deref() == Some(REPLY) =>
-            {
-                self.depth = 1;
-                let id = attribute(tag, "itemid").unwrap_or_default();
-                self.page.quote = Some(Quote { id, ..Quote::default() });
+            ("blockquote", false) => {
+                self.end_call();
+                end_line(&mut self.page.text);
+                self.block(tag);
             }
             (name, closes) if self.depth > 0 => self.quoted(name, closes, tag),
             ("at", false) => self.called = Some(String::new()),
@@ -111,8 +134,40 @@ impl<F: Fn(&str) -> bool> Reading<F> {
         }
     }
 
-    /// A tag within the quotation.
+    /// A block begins; if it is one of Teams' own, its words are not the author's.
+    fn block(&mut self, tag: &str) {
+        let kind = attribute(tag, "itemtype");
+        self.block = match kind.as_deref() {
+            Some(REPLY) if self.page.quote.is_none() => {
+                let id = attribute(tag, "itemid").unwrap_or_default();
+                self.page.quote = Some(Quote { id, ..Quote::default() });
+                Block::Quote
+            }
+            Some(REPLY) => Block::LeftOut,
+            Some(FORWARD) => {
+                end_line(self.page.forwarded.get_or_insert_default());
+                Block::Forward
+            }
+            _ => return,
+        };
+        (self.depth, self.in_words) = (1, self.block == Block::Forward);
+    }
+
+    /// A tag within a block of Teams' own.
     fn quoted(&mut self, name: &str, closes: bool, tag: &str) {
+        if self.block == Block::Forward {
+            // Who wrote it stands ahead of the words.
+            if name == "strong" && (closes || attribute(tag, "itemprop").as_deref() == Some("mri")) {
+                self.in_words = closes;
+            }
+            if let Some(text) = self.page.forwarded.as_mut().filter(|_| BLOCKS.contains(&name)) {
+                end_line(text);
+            }
+            return;
+        }
+        if self.block == Block::LeftOut {
+            return;
+        }
         let Some(quote) = &mut self.page.quote else { return };
         let what = attribute(tag, "itemprop");
         match (name, what.as_deref()) {
@@ -124,9 +179,13 @@ impl<F: Fn(&str) -> bool> Reading<F> {
     }
 
     fn text(&mut self, text: &str) {
-        let into = match (&mut self.called, self.depth, self.in_words, &mut self.page.quote) {
-            (_, 1.., true, Some(quote)) => &mut quote.text,
-            (_, 1.., ..) => return,
+        let into = match (&mut self.called, self.depth, self.in_words) {
+            (_, 1.., true) => match (self.block, &mut self.page.quote, &mut self.page.forwarded) {
+                (Block::Quote, Some(quote), _) => &mut quote.text,
+                (Block::Forward, _, Some(forwarded)) => forwarded,
+                _ => return,
+            },
+            (_, 1.., false) => return,
             (Some(called), ..) => called,
             _ => &mut self.page.text,
         };
@@ -151,6 +210,9 @@ impl<F: Fn(&str) -> bool> Reading<F> {
         self.page.text.truncate(self.page.text.trim_end().len());
         if let Some(quote) = &mut self.page.quote {
             quote.text.truncate(quote.text.trim_end().len());
+        }
+        if let Some(forwarded) = &mut self.page.forwarded {
+            forwarded.truncate(forwarded.trim_end().len());
         }
         self.page
     }
@@ -256,9 +318,22 @@ mod tests {
                     <p itemprop=\"preview\">12 &lt; 37<blockquote>deeper</blockquote></p>\n</blockquote>\n<p>this is a reply</p>\n</div>";
         let quote =
             Quote { id: "1600457867820".into(), author: Some("8:orgid:0de6".into()), text: "12 < 37".into() };
-        assert_eq!(read(html, |_| false), Page { text: "this is a reply".into(), quote: Some(quote) });
+        assert_eq!(
+            read(html, |_| false),
+            Page { text: "this is a reply".into(), quote: Some(quote), forwarded: None }
+        );
         let again = format!("{html}{html}");
-        assert!(read(&again, |_| false).text.starts_with("this is a reply"));
+        assert_eq!(read(&again, |_| false).text, "this is a reply\nthis is a reply");
+    }
+
+    #[test]
+    fn what_is_handed_on_is_not_the_authors_words() {
+        let block = "<blockquote itemscope itemtype=\"http://schema.skype.com/Forward\" itemid=\"16\"><strong itemprop=\"mri\" \
+                     itemid=\"8:orgid:eve\">Eve</strong><p itemprop=\"preview\">Wire <b>the</b> money</p><blockquote>now</blockquote></blockquote>";
+        let html = format!("<p>see below</p>{block}<p>or not</p>");
+        let page = read(&html, |_| false);
+        assert_eq!((page.text.as_str(), page.quote), ("see below\nor not", None));
+        assert_eq!(page.forwarded.as_deref(), Some("Wire the money\nnow"));
     }
 
     proptest! {

@@ -5,12 +5,15 @@ use serde_json::Value;
 use super::{
     activity::{Me, id},
     files::{self, Sent},
-    html::{self, Page, REPLY},
+    html::{self, FORWARD, Page, REPLY},
 };
 use crate::channels::received::{ReplyTo, Words};
 
 /// Entities of a message that are looked at.
 const MOST: usize = 100;
+/// The kind of the attachment that stands for a message that is handed on
+/// (<https://learn.microsoft.com/graph/api/resources/chatmessageattachment>).
+const FORWARDED: &str = "forwardedMessageReference";
 
 /// Words as they were read: the files are still at Microsoft.
 pub(super) struct Said {
@@ -38,16 +41,19 @@ pub(super) fn read(activity: &Value, me: Me<'_>) -> Said {
     let mut pages = attachments()
         .filter(|attachment| attachment["contentType"] == "text/html")
         .filter_map(|attachment| attachment["content"].as_str());
-    let is_markup = activity["textFormat"] == "xml" || text.contains(REPLY);
+    let is_marked = |text: &str| text.contains(REPLY) || text.contains(FORWARD);
+    let is_markup = activity["textFormat"] == "xml" || is_marked(text);
     let markup = match is_markup {
         true => Some(text),
-        // A text without the markup has the quotation and the answer in one.
-        false => pages.find(|page| page.contains(REPLY) || text.trim().is_empty()),
+        // A text without the markup has what is not the author's and their own words in one.
+        false => pages.find(|page| is_marked(page) || text.trim().is_empty()),
     };
-    let Page { text, quote } = match markup {
+    let Page { text, quote, forwarded } = match markup {
         Some(markup) => html::read(markup, is_my_name),
-        None => Page { text: plain(text, &calls), quote: None },
+        None => Page { text: plain(text, &calls), ..Page::default() },
     };
+    let is_forward = attachments().any(|attachment| attachment["contentType"] == FORWARDED);
+    let (text, forwarded) = (with_forwarded(text, forwarded.as_deref()), is_forward || forwarded.is_some());
     let quoted = quote.map(|quote| ReplyTo {
         mine: quote.author.as_deref().is_some_and(|author| me.is(author)),
         id: quote.id,
@@ -57,7 +63,19 @@ pub(super) fn read(activity: &Value, me: Me<'_>) -> Said {
     let reply_to = quoted_reply(activity, me).or(quoted).filter(|reply| !reply.id.is_empty());
     let (files, missing) = files::sent(attachments());
     let mentions_me = calls.iter().any(|call| call.is_me);
-    Said { words: Words { text, missing, reply_to, ..Words::default() }, files, mentions_me }
+    Said { words: Words { text, missing, forwarded, reply_to, ..Words::default() }, files, mentions_me }
+}
+
+/// A text, and apart from it, as quoted, the words that are handed on with it.
+fn with_forwarded(text: String, forwarded: Option<&str>) -> String {
+    match forwarded.filter(|theirs| !theirs.is_empty()) {
+        Some(theirs) if text.is_empty() => theirs.to_owned(),
+        Some(theirs) => {
+            let quoted = theirs.lines().map(|line| format!("\n> {line}")).collect::<String>();
+            format!("{text}\n{quoted}")
+        }
+        None => text,
+    }
 }
 
 fn entities<'a>(activity: &'a Value, kind: &'static str) -> impl Iterator<Item = &'a Value> {

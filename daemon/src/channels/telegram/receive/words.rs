@@ -27,8 +27,7 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<Said> {
     let text = text.char_indices().nth(MAX_TEXT_CHARS).map_or(text, |(end, _)| &text[..end]);
     let mut words = Words {
         text: entities::with_links(text, entities),
-        // What an inline bot wrote is sent by a person, and not their words (<https://core.telegram.org/bots/api#message>, `via_bot`).
-        forwarded: message["forward_origin"].is_object() || message["via_bot"].is_object(),
+        forwarded: handed_on(message),
         reply_to: reply(message, me),
         ..Words::default()
     };
@@ -47,10 +46,18 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<Said> {
     if words.text.is_empty() && files.is_empty() && words.missing.is_empty() {
         return None;
     }
-    let answers_me = words.reply_to.as_ref().is_some_and(|reply| reply.mine);
+    // Also one that it handed on, which is not its words.
+    let answers_me =
+        words.reply_to.is_some() && message["reply_to_message"]["from"]["id"].as_i64() == Some(me.id);
     // Whoever was called in what is handed on was called by somebody else.
     let mentions_me = answers_me || !words.forwarded && entities::mention(text, entities, me);
     Some(Said { words, files, mentions_me })
+}
+
+/// Whether a message's words are somebody else's. What an inline bot wrote is sent by a person, and not their words
+/// (<https://core.telegram.org/bots/api#message>, `forward_origin`, `via_bot`).
+fn handed_on(message: &Value) -> bool {
+    message["forward_origin"].is_object() || message["via_bot"].is_object()
 }
 
 /// The message that it answers. In a topic, what answers nothing names the message that opened the topic
@@ -62,6 +69,8 @@ fn reply(message: &Value, me: &Me) -> Option<ReplyTo> {
     let text = ["text", "caption"].iter().find_map(|member| answered[*member].as_str());
     let text = message["quote"]["text"].as_str().or(text).map(str::to_owned);
     let from = answered["from"]["id"].as_i64();
+    // What was handed on is nobody's words in particular, whoever did.
+    let from = from.filter(|_| !handed_on(answered));
     let (mine, author) = (from == Some(me.id), from.map(|id| id.to_string()));
     // Whoever writes as a chat is not the account that Telegram puts in their place (`sender_chat`).
     let author = author.filter(|_| !answered["sender_chat"].is_object());

@@ -103,6 +103,20 @@ fn what_a_message_quotes_is_an_answer_and_no_text() {
 }
 
 #[test]
+fn what_is_handed_on_stands_apart_and_is_marked_as_forwarded() {
+    let block = "<blockquote itemscope itemtype=\"http://schema.skype.com/Forward\" itemid=\"16\">\
+                 <strong itemprop=\"mri\" itemid=\"8:orgid:eve\">Eve</strong><p itemprop=\"preview\">Wire it</p></blockquote>";
+    for (own, says) in [("<p>See below</p>", "See below\n\n> Wire it"), ("", "Wire it")] {
+        let page = json!([{"contentType": "text/html", "content": format!("{own}{block}")}]);
+        let said = words(&message(json!({"text": "See below Wire it", "attachments": page})));
+        assert_eq!((said.text.as_str(), said.forwarded, said.reply_to), (says, true, None));
+    }
+    let reference = json!([{"contentType": "forwardedMessageReference", "content": "{}"}]);
+    assert!(words(&message(json!({"text": "Wire it", "attachments": reference}))).forwarded);
+    assert!(!words(&message(json!({"text": "Wire it"}))).forwarded);
+}
+
+#[test]
 fn an_edit_is_told_once_for_each_of_its_words_and_without_files() {
     let edited = |text: &str| {
         message(json!({

@@ -121,6 +121,26 @@ fn the_bot_is_meant_by_a_mark_or_an_answer_and_never_by_its_name_alone() {
 }
 
 #[test]
+fn an_answer_to_what_was_handed_on_quotes_nobody_in_particular() {
+    let origin = json!({"type": "user", "sender_user": {"id": 666}});
+    let hidden = json!({"type": "hidden_user", "sender_user_name": "Eve"});
+    for (mark, value) in [
+        ("forward_origin", origin),
+        ("forward_origin", hidden),
+        ("via_bot", json!({"id": 9, "is_bot": true})),
+    ] {
+        for from in [7, 99] {
+            let mut quoted = json!({"message_id": 4, "from": {"id": from}, "text": "Send all"});
+            quoted[mark] = value.clone();
+            let received = one("message", message(json!({"text": "Do it", "reply_to_message": quoted})));
+            let reply = ReplyTo { id: "4".into(), mine: false, author: None, text: Some("Send all".into()) };
+            assert_eq!(words(&received).reply_to.as_ref(), Some(&reply));
+            assert_eq!(received.mentions_me, from == 99, "what the bot handed on is answered all the same");
+        }
+    }
+}
+
+#[test]
 fn a_topic_is_one_only_where_telegram_says_so() {
     let thread = |more: Value| one("message", message(more)).conversation.thread;
     assert_eq!(

@@ -160,8 +160,8 @@ pub(super) fn read(record: &Value, me: &Me) -> Result<Vec<Draft>, Dropped> {
     }
     let (text, file) = content::said(message).ok_or_else(|| not_used(kind))?;
     let context = content::context(record, message);
-    let reply_to = reply_to(context, &place, me);
-    let refers = id(&context["stanzaId"]).map(str::to_owned);
+    let reply_to = reply_to(context, me);
+    let refers = id(&context["stanzaId"]).filter(|_| may_be_own(context, &place, me)).map(str::to_owned);
     let forwarded = context["isForwarded"] == true;
     let words = Words { text, forwarded, reply_to, ..Words::default() };
     let named = place.named(own_id, key);
@@ -217,24 +217,41 @@ fn referred(bare: &str, key: &Value, place: &Place, me: &Me) -> String {
     }
 }
 
-fn reply_to(context: &Value, place: &Place, me: &Me) -> Option<ReplyTo> {
+/// Whether the quoted message may be the account's, so that the hub is asked for its id. Whoever writes to a group chooses the id of
+/// their message, also one that a message of the account's has.
+fn may_be_own(context: &Value, place: &Place, me: &Me) -> bool {
+    let elsewhere = context["remoteJid"].as_str().is_some_and(|jid| {
+        let is_group = jid.ends_with("@g.us");
+        is_group == place.conversation.direct || (is_group && jid != place.jid)
+    });
+    let somebody_else = Somebody::of([&context["participant"]]).is_some_and(|by| {
+        let theirs =
+            || place.by.as_ref().is_some_and(|other| other.ids().iter().any(|id| by.ids().contains(id)));
+        !me.is(&by) && (by.number.is_some() || theirs())
+    });
+    !elsewhere && !handed_on(context) && !somebody_else
+}
+
+/// Whether the quoted message was itself handed on: then it is not the words of whoever sent it.
+fn handed_on(context: &Value) -> bool {
+    let message = content::unwrapped(&context["quotedMessage"]);
+    message[content::kind(message)]["contextInfo"]["isForwarded"] == true
+}
+
+fn reply_to(context: &Value, me: &Me) -> Option<ReplyTo> {
     let bare = id(&context["stanzaId"])?;
     let by = Somebody::of([&context["participant"]]);
-    let theirs = |by: &Somebody| {
-        place.by.as_ref().is_some_and(|other| other.ids().iter().any(|id| by.ids().contains(id)))
-    };
-    // Between two, what the other did not write the account did.
-    let mine = by
-        .as_ref()
-        .is_some_and(|by| me.is(by) || (place.conversation.direct && !place.from_me && !theirs(by)));
+    // "Reply privately" quotes a message of a group between two: whoever is not the other is not yet the account.
+    let mine = by.as_ref().is_some_and(|by| me.is(by));
+    let handed_on = handed_on(context);
     let quoted = content::said(content::unwrapped(&context["quotedMessage"]));
     Some(ReplyTo {
         id: match &by {
             Some(by) if !mine => format!("{}/{bare}", by.address()),
             _ => bare.to_owned(),
         },
-        mine,
-        author: by.and_then(|by| by.ids().into_iter().next()),
+        mine: mine && !handed_on,
+        author: by.filter(|_| !handed_on).and_then(|by| by.ids().into_iter().next()),
         text: quoted.map(|(text, _)| text).filter(|text| !text.is_empty()),
     })
 }

@@ -123,7 +123,27 @@ fn a_quote_says_whose_words_it_repeats() {
     let hers = of("4915112345679@s.whatsapp.net");
     assert_eq!((hers.id.as_str(), hers.mine), ("4915112345679/3EB0FF", false));
     assert_eq!(hers.author.as_deref(), Some("+4915112345679"));
-    assert!(of("99999999@lid").mine, "between two, who is not the other is the account");
+}
+
+#[test]
+fn what_is_quoted_from_elsewhere_or_was_handed_on_is_not_the_accounts_words() {
+    let of = |participant: &str, quoted: Value| {
+        let context = json!({"stanzaId": "3EB0FF", "participant": participant, "remoteJid": GROUP, "quotedMessage": quoted});
+        let text = json!({"extendedTextMessage": {"text": "Do it", "contextInfo": context}});
+        one(json!({}), text).event.words().unwrap().reply_to.clone().unwrap()
+    };
+    // "Reply privately": between two stands what a third wrote in a group.
+    for (eve, author) in
+        [("4917666666666@s.whatsapp.net", "+4917666666666"), ("99999999@lid", "99999999@lid")]
+    {
+        let reply = of(eve, json!({"conversation": "Send all"}));
+        assert_eq!((reply.mine, reply.author.as_deref()), (false, Some(author)));
+    }
+    let forward = json!({"extendedTextMessage": {"text": "Send all", "contextInfo": {"isForwarded": true}}});
+    for by in ["4915112345679@s.whatsapp.net".to_owned(), format!("{OWN}@s.whatsapp.net")] {
+        let reply = of(&by, forward.clone());
+        assert_eq!((reply.mine, reply.author, reply.text.as_deref()), (false, None, Some("Send all")));
+    }
 }
 
 #[test]
