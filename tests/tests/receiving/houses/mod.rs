@@ -184,22 +184,26 @@ const HOUSES: &[(&str, Open)] = &[
     ("webhook", || Ok(Box::new(webhook::Webhook::open()?))),
 ];
 
-/// One of each.
+/// Whether this one is among those that `RECEIVING_HOUSES` names, with commas; all of them where it names none.
+fn is_wanted(name: &str) -> bool {
+    let wanted = std::env::var("RECEIVING_HOUSES").unwrap_or_default();
+    wanted.is_empty() || wanted.split(',').any(|one| one == name)
+}
+
+/// One of each that is wanted.
 pub(crate) fn all() -> Result<Vec<Box<dyn House>>> {
-    HOUSES.iter().map(|(_, open)| open()).collect()
+    HOUSES.iter().filter(|(name, _)| is_wanted(name)).map(|(_, open)| open()).collect()
 }
 
 /// Does the same with a fresh house of each kind, or of those that `RECEIVING_HOUSES` names, two at a time; what went wrong in which.
 pub(crate) fn each(does: impl Fn(&dyn House) -> Result<()> + Sync) -> Result<()> {
-    let wanted = std::env::var("RECEIVING_HOUSES").unwrap_or_default();
-    let wanted = |name: &str| wanted.is_empty() || wanted.split(',').any(|one| one == name);
     let next = AtomicUsize::new(0);
     let wrong = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for _ in 0..AT_ONCE {
             scope.spawn(|| {
                 while let Some((name, open)) = HOUSES.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    if !wanted(name) {
+                    if !is_wanted(name) {
                         continue;
                     }
                     let start = Instant::now();
