@@ -10,6 +10,9 @@
 //! - [`all_at_once`]: one hub that hears everywhere.
 //!
 //! `RECEIVING_LINES`, `RECEIVING_STEPS` and `RECEIVING_HOUSES` make it longer, or a part of it.
+//!
+//! Installed by `tests/run --setup-only`: Python, Postfix, Dovecot.
+//! Slow: it takes some minutes, most of them waiting.
 
 mod agent;
 mod all_at_once;
