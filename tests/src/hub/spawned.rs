@@ -277,6 +277,17 @@ impl SpawnedHub {
         Ok(self.child.as_ref().context("it does not run")?.id())
     }
 
+    /// A figure of its memory, in bytes, as `/proc/PID/status` names it, such as `VmRSS`.
+    ///
+    /// # Errors
+    /// It does not run, or there is no such figure.
+    pub fn memory(&self, name: &str) -> Result<u64> {
+        let status = fs::read_to_string(format!("/proc/{}/status", self.pid()?))?;
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        let kib: u64 = line.context("no such figure")?.trim().trim_end_matches(" kB").parse()?;
+        Ok(kib * 1024)
+    }
+
     /// The configuration file.
     pub fn config(&self) -> PathBuf {
         self.folder.path().join("gatepost.toml")

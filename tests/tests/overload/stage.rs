@@ -246,7 +246,7 @@ impl Stage {
             let not_served = "who is honest is not served";
             anyhow::Ok((calls.context(not_served)?, cards.context(not_served)?))
         })?;
-        let during = self.status("VmHWM")?.saturating_sub(idle);
+        let during = self.hub.memory("VmHWM")?.saturating_sub(idle);
         let after = self.within_a_minute(idle + AFTER)?.saturating_sub(idle);
         calls.sort();
         cards.sort();
@@ -308,7 +308,7 @@ impl Stage {
     fn at_rest(&self) -> Result<u64> {
         let (mut last, mut steady) = (0, 0);
         eventually("it comes to rest", || {
-            let now = self.status("VmRSS")?;
+            let now = self.hub.memory("VmRSS")?;
             steady = if now.abs_diff(last) < MIB / 8 { steady + 1 } else { 0 };
             last = now;
             thread::sleep(Duration::from_millis(50));
@@ -320,7 +320,7 @@ impl Stage {
     fn within_a_minute(&self, bound: u64) -> Result<u64> {
         let start = Instant::now();
         loop {
-            let now = self.status("VmRSS")?;
+            let now = self.hub.memory("VmRSS")?;
             if now <= bound || start.elapsed() >= SETTLED {
                 return Ok(now);
             }
@@ -331,14 +331,6 @@ impl Stage {
     fn forget_the_peak(&self) -> Result<()> {
         // proc(5): 5 resets the peak.
         Ok(fs::write(format!("/proc/{}/clear_refs", self.hub.pid()?), "5")?)
-    }
-
-    /// A figure of its memory, in bytes.
-    fn status(&self, name: &str) -> Result<u64> {
-        let status = fs::read_to_string(format!("/proc/{}/status", self.hub.pid()?))?;
-        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-        let kib: u64 = line.context("no such figure")?.trim().trim_end_matches(" kB").parse()?;
-        Ok(kib * 1024)
     }
 }
 

@@ -81,18 +81,8 @@ fn one_of_each_channel() -> Result<Vec<Box<dyn House>>> {
 }
 
 fn configuration(houses: &[Box<dyn House>]) -> String {
-    let ids: Vec<String> = houses.iter().map(|house| house.id()).collect();
-    let mut config = format!(
-        "[agents.engineer]\nper_minute = 0\nallow = [\"*\"]\ndecorate = false\n[people.ann]\nids = {ids:?}\nscope = \"owner\"\n\
-         [channels.local.home]\n"
-    );
-    for house in houses {
-        let (channel, route, account) = (house.channel(), house.route(), house.account());
-        config += &format!(
-            "[routes.{channel}]\nfrom = [\"{channel}:*\"]\nagent = \"engineer\"\nengage = \"pattern\"\npattern = \".\"\n{route}{account}"
-        );
-    }
-    config
+    let accounts: String = houses.iter().map(|house| house.account()).collect();
+    format!("{}[channels.local.home]\n{accounts}", houses::rules(houses.iter().map(|house| &**house)))
 }
 
 fn all_listen(hub: &SpawnedHub, houses: &[Box<dyn House>]) -> Result<()> {
@@ -113,32 +103,27 @@ fn all_listen(hub: &SpawnedHub, houses: &[Box<dyn House>]) -> Result<()> {
     }
 }
 
-/// Bytes that a process has in memory, and how often each of its threads went to sleep of its own accord.
-fn look(hub: &SpawnedHub) -> Result<(u64, u64)> {
-    let number = |text: &str, name: &str| -> Result<u64> {
-        let line = text.lines().find_map(|line| line.strip_prefix(name)).context("a figure")?;
-        Ok(line.trim().trim_end_matches(" kB").parse()?)
-    };
-    let folder = format!("/proc/{}", hub.pid()?);
-    let resident = number(&fs::read_to_string(format!("{folder}/status"))?, "VmRSS:")? * 1024;
-    let mut sleeps = 0;
-    for task in fs::read_dir(format!("{folder}/task"))? {
+/// How often the hub's threads went to sleep of their own accord.
+fn sleeps(hub: &SpawnedHub) -> Result<u64> {
+    let mut all = 0;
+    for task in fs::read_dir(format!("/proc/{}/task", hub.pid()?))? {
         // A thread may end meanwhile.
         let Ok(status) = fs::read_to_string(task?.path().join("status")) else { continue };
-        sleeps += number(&status, "voluntary_ctxt_switches:")?;
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        all += line.context("a figure")?.trim().parse::<u64>()?;
     }
-    Ok((resident, sleeps))
+    Ok(all)
 }
 
 fn measure_idle(hub: &SpawnedHub, channels: usize, seconds: u64) -> Result<()> {
     thread::sleep(Duration::from_secs(seconds.saturating_sub(60)));
     let watched = seconds.clamp(1, 60);
-    let (_, before) = look(hub)?;
+    let before = sleeps(hub)?;
     thread::sleep(Duration::from_secs(watched));
-    let (resident, after) = look(hub)?;
+    let after = sleeps(hub)?;
     println!(
         "idle, {channels} channels that hear: {:.1} MB resident, {:.1} wake-ups/s over {watched} s",
-        megabytes(resident),
+        megabytes(hub.memory("VmRSS")?),
         after.saturating_sub(before) as f64 / watched as f64
     );
     Ok(())
@@ -177,7 +162,7 @@ fn write(
             *line += 1;
         }
         if number % rate == 0 {
-            memory.push(look(hub)?.0);
+            memory.push(hub.memory("VmRSS")?);
         }
     }
     println!("told in {:.1} s of {seconds}", start.elapsed().as_secs_f64());

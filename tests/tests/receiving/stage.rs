@@ -13,7 +13,7 @@ use gatepost_tests::{
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use super::houses::{House, Told};
+use super::houses::{self, House, Told};
 
 /// How long somebody waits for something that comes by itself, the pauses of a hub that was refused several times among it.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(100);
@@ -32,17 +32,6 @@ pub(crate) struct Stage<'a> {
     pub(crate) door: Wire,
 }
 
-/// The rules of a hub at which Ann writes to the engineer.
-fn rules(house: &dyn House) -> String {
-    let (channel, id) = (house.channel(), house.id());
-    format!(
-        "[routing]\nlease = \"20s\"\n[agents.engineer]\nper_minute = 0\nallow = [\"{channel}:*\"]\ndecorate = false\n\
-         [people.ann]\nids = [\"{id}\"]\nscope = \"owner\"\n\
-         [routes.engineer]\nfrom = [\"{channel}:*\"]\nagent = \"engineer\"\nengage = \"pattern\"\npattern = \".\"\n{}",
-        house.route()
-    )
-}
-
 impl<'a> Stage<'a> {
     /// Sets it up; the hub runs, and its account has begun to read.
     pub(crate) fn build(house: &'a dyn House) -> Result<Self> {
@@ -54,7 +43,8 @@ impl<'a> Stage<'a> {
             house.is_reached_by(wire.port())?;
             wires.push(wire);
         }
-        let config = format!("{}{account}", rules(house));
+        let config =
+            format!("[routing]\nlease = \"20s\"\n{}{account}", houses::rules(std::iter::once(house)));
         let hub = SpawnedHub::start(&config).with_context(|| config.clone())?;
         let door = Wire::to(hub.port())?;
         house.hub_is_at(door.port());
@@ -144,11 +134,13 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The last lines that the hub logged.
+    /// The last lines that the hub logged, and whatever panicked.
     fn newest_of_log(&self) -> String {
         let log = self.hub.log().unwrap_or_default();
         let lines: Vec<&str> = log.lines().collect();
-        lines[lines.len().saturating_sub(12)..].join("\n")
+        let newest = lines.len().saturating_sub(12);
+        let told = lines.iter().enumerate().filter(|(at, line)| *at >= newest || line.contains("panicked"));
+        told.map(|(_, line)| *line).collect::<Vec<_>>().join("\n")
     }
 
     /// Something that `kill -9`s the hub that runs now.

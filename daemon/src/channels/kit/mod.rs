@@ -4,10 +4,10 @@
 //!
 //! - [`http`]: an account's way to a platform that speaks HTTP, and what an answer means;
 //! - [`websocket`]: a connection over which a platform speaks of its own accord;
-//! - `body`: a file as it comes; `base64`: one that stands in an answer of JSON;
+//! - `body`: a file as it comes; `base64`: one that stands in an answer of JSON; `in_time`: how long one may take;
 //! - [`history`]: a text whose answer was lost is looked for in the conversation;
 //! - [`removals`]: what a platform's second answer to a removal means;
-//! - `standing`: whether an account receives, and since when not; `pause`: how long one that does not waits;
+//! - `standing`: whether an account receives, and since when not; `rest` and `pause`: how long one that does not waits;
 //! - `leaving`: one that stops listening writes down first what it has read;
 //! - `slices`: JSON cut into parts that are read alone; `told`: what was handed over already;
 //! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling;
@@ -17,12 +17,14 @@ pub(super) mod base64;
 pub(super) mod body;
 pub mod history;
 pub mod http;
+pub(super) mod in_time;
 pub(super) mod leaving;
 pub(super) mod mailbox;
 pub(super) mod names;
 pub(super) mod pause;
 pub(super) mod phone;
 pub mod removals;
+pub(super) mod rest;
 pub(super) mod slices;
 pub(super) mod standing;
 pub(super) mod told;

@@ -164,6 +164,23 @@ pub(crate) trait House: Send + Sync {
     }
 }
 
+/// The rules of a hub at which Ann writes to the engineer from all of these.
+pub(crate) fn rules<'a>(houses: impl Iterator<Item = &'a dyn House> + Clone) -> String {
+    let ids: Vec<String> = houses.clone().map(House::id).collect();
+    let everywhere: Vec<String> = houses.clone().map(|house| format!("{}:*", house.channel())).collect();
+    let mut rules = format!(
+        "[agents.engineer]\nper_minute = 0\nallow = {everywhere:?}\ndecorate = false\n\
+         [people.ann]\nids = {ids:?}\nscope = \"owner\"\n"
+    );
+    for house in houses {
+        let (channel, more) = (house.channel(), house.route());
+        rules += &format!(
+            "[routes.{channel}]\nfrom = [\"{channel}:*\"]\nagent = \"engineer\"\nengage = \"pattern\"\npattern = \".\"\n{more}"
+        );
+    }
+    rules
+}
+
 /// Opens a platform.
 type Open = fn() -> Result<Box<dyn House>>;
 

@@ -12,9 +12,10 @@ use super::{
 };
 use crate::channels::{
     Failure,
-    hub_handle::{HubHandle, Unavailable},
+    hub_handle::HubHandle,
     kit::{
-        pause::{chance, doubled, ordered},
+        pause::{chance, doubled},
+        rest::{Rest, unwritten},
         standing::Standing,
     },
     received::{AuthorKind, Batch, Event, Received, unreadable},
@@ -132,18 +133,10 @@ impl Listener {
 
     async fn rest(&self, failures: u32, failure: Failure) {
         let Tempo { first, longest, refused, .. } = self.tempo;
-        let (kind, why, pause) = match failure {
-            Failure::Wait { after, why } => {
-                let (after, why) = ordered(after, why);
-                ("limited", why, after.max(first))
-            }
-            Failure::Permanent(why) => ("refused", why, refused),
-            Failure::Retry(why) | Failure::Unknown(why) | Failure::NotDelivered(why) => {
-                ("away", why, doubled(first, longest, failures))
-            }
-        };
+        let usual = doubled(first, longest, failures);
+        let Rest { kind, why, wait } = Rest::after(failure, usual, first, refused);
         self.standing.away(kind, why);
-        sleep(pause + pause.min(longest).mul_f64(chance() / 4.0)).await;
+        sleep(wait + wait.min(longest).mul_f64(chance() / 4.0)).await;
     }
 }
 
@@ -155,8 +148,4 @@ async fn settle(client: &Client, hub: &dyn HubHandle, draft: Draft) -> Received 
         files::fetch_all(client, hub, files, words).await;
     }
     received
-}
-
-fn unwritten(error: Unavailable) -> Failure {
-    Failure::Retry(format!("nothing can be written down: {error}"))
 }

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use tokio::{
     io::AsyncReadExt as _,
     sync::Mutex,
-    time::{Instant, sleep, timeout_at},
+    time::{Instant, sleep},
 };
 
 use super::{
@@ -29,7 +29,7 @@ use crate::{
             program::Program,
             rpc::{NO_METHOD, Session},
         },
-        kit::http::Http,
+        kit::in_time::{time_for, within},
         received::{AuthorKind, Dropped, Event, Received, ReplyTo, Words, missing, not_used, unreadable},
     },
     message::attachment::Attachment,
@@ -41,8 +41,7 @@ const ANSWERING: Duration = Duration::from_secs(30);
 const PAGE: usize = 50;
 /// Pages from the newest message that is known to the newest row: it may be a reaction.
 const PAGES: usize = 20;
-/// The longest that one file is waited for, and how often one is asked for that is not there yet.
-const LONGEST: Duration = Duration::from_mins(2);
+/// How often a file is asked for that is not there yet.
 const TRIES: u32 = 4;
 /// Where Messages keeps what people send.
 const FILES: &str = "/Library/Messages/Attachments/";
@@ -173,13 +172,7 @@ impl Source for Rows<'_> {
         until: Instant,
         pause: Duration,
     ) -> Result<Attachment, String> {
-        let until = until.min(Instant::now() + LONGEST.min(Http::longest(sent.size.unwrap_or(u64::MAX))));
-        let kept = match until <= Instant::now() {
-            true => Err("other files took all the time there was".into()),
-            false => timeout_at(until, self.fetch(hub, sent, pause))
-                .await
-                .unwrap_or_else(|_| Err("it takes too long".into())),
-        };
+        let kept = within(time_for(sent.size, until), self.fetch(hub, sent, pause)).await;
         kept.map_err(|why| missing(sent.name.as_deref().unwrap_or("file"), &short(&why)))
     }
 

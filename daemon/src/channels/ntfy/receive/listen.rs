@@ -16,10 +16,11 @@ use super::{
 use crate::{
     channels::{
         Failure, RateHints,
-        hub_handle::{HubHandle, Unavailable},
+        hub_handle::HubHandle,
         kit::{
             http::Silence,
-            pause::{chance, doubled, ordered},
+            pause::{chance, doubled},
+            rest::{Rest, unwritten},
             standing::Standing,
         },
         received::{Batch, DropReason, Dropped, Event, Position},
@@ -163,23 +164,15 @@ impl Listener {
     /// Says what is the matter, and waits.
     async fn rest(&self, failures: &mut u32, failure: Failure) {
         let Tempo { first, longest, refused, .. } = self.tempo;
-        let (kind, why, pause) = match failure {
-            Failure::Wait { after, why } => {
-                let (after, why) = ordered(after, why);
-                ("limited", why, after.max(first))
-            }
-            Failure::Permanent(why) => ("refused", why, refused),
-            Failure::Retry(why) | Failure::Unknown(why) | Failure::NotDelivered(why) => {
-                ("away", why, doubled(first, longest, *failures))
-            }
-        };
+        let usual = doubled(first, longest, *failures);
+        let Rest { kind, why, wait } = Rest::after(failure, usual, first, refused);
         // A stream ends now and then, and is opened again at once.
         if *failures > 0 || kind != "away" {
             self.standing.away(kind, why);
         }
         *failures = failures.saturating_add(1);
         // Never before the time that the server said.
-        sleep(pause + pause.min(longest).mul_f64(chance() / 4.0)).await;
+        sleep(wait + wait.min(longest).mul_f64(chance() / 4.0)).await;
     }
 }
 
@@ -250,10 +243,6 @@ impl<'a> Hearing<'a> {
         (self.place, self.fetched) = (place.or(self.place), 0);
         Ok(())
     }
-}
-
-fn unwritten(error: Unavailable) -> Failure {
-    Failure::Retry(format!("nothing can be written down: {error}"))
 }
 
 /// Since 1970.

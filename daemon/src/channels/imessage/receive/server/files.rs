@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use reqwest::{StatusCode, header::CONTENT_TYPE};
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 
 use super::super::source::Sent;
 use crate::{
@@ -14,15 +14,14 @@ use crate::{
         imessage::api::Api,
         kit::{
             body::Body,
-            http::{Http, Silence},
+            http::Silence,
+            in_time::{LONGEST, time_for, within},
         },
         received::missing,
     },
     message::attachment::Attachment,
 };
 
-/// The longest that one file is waited for: what came after it waits as well.
-const LONGEST: Duration = Duration::from_mins(2);
 /// How often one is asked for that Messages has not fetched yet.
 const TRIES: u32 = 4;
 /// What the server makes another file of, by the end of its name, and what that is then.
@@ -41,13 +40,7 @@ pub(super) async fn keep(
     until: Instant,
     pause: Duration,
 ) -> Result<Attachment, String> {
-    let until = until.min(Instant::now() + LONGEST.min(Http::longest(sent.size.unwrap_or(u64::MAX))));
-    let kept = match until <= Instant::now() {
-        true => Err("other files took all the time there was".into()),
-        false => timeout_at(until, fetch(api, hub, sent, pause))
-            .await
-            .unwrap_or_else(|_| Err("it takes too long".into())),
-    };
+    let kept = within(time_for(sent.size, until), fetch(api, hub, sent, pause)).await;
     kept.map(|kept| Attachment { voice: sent.voice, ..kept })
         .map_err(|why| missing(sent.name.as_deref().unwrap_or("file"), &api.http.words(&why)))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use reqwest::Method;
 use serde_json::json;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::content::Sent;
 use crate::{
@@ -15,7 +15,8 @@ use crate::{
         kit::{
             base64::{Base64, Head, NoFile},
             body::Body,
-            http::{Http, Silence},
+            http::Silence,
+            in_time::{time_for, within},
         },
         received::missing,
         whatsapp::instance::Instance,
@@ -23,8 +24,6 @@ use crate::{
     message::attachment::Attachment,
 };
 
-/// The longest that one file is waited for: what came after it waits as well. All files of one reading have a bound together too.
-const LONGEST: Duration = Duration::from_mins(2);
 /// A name, a type and a caption stand before the file. In a caption there would be a backslash before each quotation mark.
 const HEAD: Head = Head { ends: b"\"base64\":\"", most: 64 * 1024, is_spaced: false };
 
@@ -36,14 +35,8 @@ pub(super) async fn keep(
     sent: &Sent,
     until: Instant,
 ) -> Result<Attachment, String> {
-    let left = until.saturating_duration_since(Instant::now());
-    let longest = Http::longest(sent.size.unwrap_or(u64::MAX)).min(LONGEST).min(left);
-    let kept = match longest.is_zero() {
-        true => Err("other files took all the time there was".into()),
-        false => timeout(longest, fetch(instance, hub, (jid, id), sent, longest))
-            .await
-            .unwrap_or_else(|_| Err("it takes too long".into())),
-    };
+    let longest = time_for(sent.size, until);
+    let kept = within(longest, fetch(instance, hub, (jid, id), sent, longest)).await;
     kept.map(|kept| Attachment { voice: sent.voice, ..kept })
         .map_err(|why| missing(sent.name.as_deref().unwrap_or(sent.what), &instance.http().words(&why)))
 }

@@ -26,7 +26,8 @@ use crate::{
         Failure,
         hub_handle::{HubHandle, Unavailable},
         kit::{
-            pause::{ordered, pause},
+            pause::pause,
+            rest::{Rest, unwritten},
             standing::Standing,
             told::Told,
         },
@@ -171,22 +172,11 @@ impl Listener {
     async fn rest(&self, failures: &mut u32, failure: Failure) {
         let Tempo { first, longest, refused, .. } = self.tempo;
         let wait = pause(first, longest, *failures);
-        let (kind, why, wait) = match failure {
-            Failure::Wait { after, why } => {
-                let (after, why) = ordered(after, why);
-                ("limited", why, after.max(wait))
-            }
-            Failure::Permanent(why) => ("refused", why, refused),
-            Failure::Retry(why) | Failure::Unknown(why) | Failure::NotDelivered(why) => ("away", why, wait),
-        };
+        let Rest { kind, why, wait } = Rest::after(failure, wait, wait, refused);
         self.standing.away(kind, why);
         *failures = failures.saturating_add(1);
         sleep(wait).await;
     }
-}
-
-fn unwritten(error: Unavailable) -> Failure {
-    Failure::Retry(format!("nothing can be written down: {error}"))
 }
 
 /// Since 1970.
