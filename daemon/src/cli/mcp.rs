@@ -223,7 +223,8 @@ impl Hands for There {
             Ok(mut answer) => {
                 self.keep(happening);
                 let format = answer["tool_result_format"].as_str().map(str::to_owned);
-                let tools = serde_json::from_value(answer["tools"].take());
+                let tools =
+                    serde_json::from_value(answer.get_mut("tools").map(Value::take).unwrap_or_default());
                 let tools = tools.map_err(|_| other_version())?;
                 self.stands_in.store(false, Ordering::Relaxed);
                 Ok(InHand { tools, format, may_change: true })

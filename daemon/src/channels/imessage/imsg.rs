@@ -28,7 +28,10 @@ use super::{
 use crate::{
     channels::{
         Attempt, Failure, PartKey,
-        kit::history::{History, since},
+        kit::{
+            history::{History, since},
+            json::taken,
+        },
     },
     files::kept::{Checked, Kept},
     message::attachment::{clean_name, referred},
@@ -402,7 +405,12 @@ async fn latest(
         }
         match session.call("messages.history", params).await {
             Err(CallError::TooLong) if most > 1 => most /= 2,
-            rows => return Ok(rows?["messages"].as_array_mut().map(std::mem::take).unwrap_or_default()),
+            rows => {
+                return Ok(match taken(&mut rows?, "messages") {
+                    Value::Array(rows) => rows,
+                    _ => Vec::new(),
+                });
+            }
         }
     }
 }

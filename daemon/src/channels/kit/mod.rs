@@ -9,7 +9,7 @@
 //! - [`removals`]: what a platform's second answer to a removal means;
 //! - `standing`: whether an account receives, and since when not; `rest` and `pause`: how long one that does not waits;
 //! - `leaving`: one that stops listening writes down first what it has read;
-//! - `slices`: JSON cut into parts that are read alone; `told`: what was handed over already;
+//! - `json`: what is taken out of an answer of any kind; `slices`: JSON cut into parts that are read alone; `told`: what was handed over already;
 //! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling;
 //! - `names`: what people and places are called, and which one that is.
 
@@ -18,6 +18,7 @@ pub(super) mod body;
 pub mod history;
 pub mod http;
 pub(super) mod in_time;
+pub(super) mod json;
 pub(super) mod leaving;
 pub(super) mod mailbox;
 pub(super) mod names;

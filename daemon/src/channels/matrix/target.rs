@@ -11,7 +11,7 @@ use super::{client::Client, names};
 use crate::channels::{
     RateHints,
     identity::{Identity, Unidentified},
-    kit::http::Silence,
+    kit::{http::Silence, json::taken},
 };
 
 /// <https://spec.matrix.org/v1.18/appendices/#common-identifier-format>, in bytes.
@@ -103,7 +103,7 @@ impl Client {
         let me = me["user_id"].as_str().unwrap_or_default();
         let direct = self.tells(&["user", me, "account_data", "m.direct"]).await?;
         let mut joined = self.tells(&["joined_rooms"]).await?;
-        Ok((direct, joined["joined_rooms"].take()))
+        Ok((direct, taken(&mut joined, "joined_rooms")))
     }
 
     pub(super) async fn tells(&self, path: &[&str]) -> Result<Value, Unidentified> {

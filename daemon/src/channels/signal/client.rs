@@ -25,7 +25,10 @@ use crate::{
     cause::innermost,
     channels::{
         Failure, RateHints,
-        kit::http::{Answer, Http, Silence, base::Base, inlined},
+        kit::{
+            http::{Answer, Http, Silence, base::Base, inlined},
+            json::taken,
+        },
         limits::Scope,
     },
     files::kept::{Checked, Kept},
@@ -184,10 +187,10 @@ impl Client {
     /// The people that the account knows, without asking anybody else.
     async fn contacts(&self, hints: &mut RateHints) -> Vec<Value> {
         let answer = self.brief("listContacts", json!({ "account": self.account }), hints).await;
-        answer
-            .ok()
-            .and_then(|mut answer| answer.body["result"].as_array_mut().map(std::mem::take))
-            .unwrap_or_default()
+        match answer.map(|mut answer| taken(&mut answer.body, "result")) {
+            Ok(Value::Array(contacts)) => contacts,
+            _ => Vec::new(),
+        }
     }
 
     /// Asks what the daemon answers by itself, or what is worth no longer a wait.

@@ -12,7 +12,7 @@ use super::{client::Client, target::canonical};
 use crate::channels::{
     Failure, RateHints,
     identity::{Identity, Unidentified},
-    kit::http::Silence,
+    kit::{http::Silence, json::taken},
     limits::Scope,
 };
 
@@ -50,7 +50,7 @@ impl Client {
             return Err(self.http().classify(&answer, &said, Scope::Account, hints).harmless());
         }
         match answer.body["error"].is_null() {
-            true => Ok(answer.body["result"].take()),
+            true => Ok(taken(&mut answer.body, "result")),
             false => Err(self.classify(&answer.body["error"], method, hints).harmless()),
         }
     }

@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use crate::channels::{
     RateHints,
+    kit::json::taken,
     received::Position,
     signal::{classify::code, client::Client},
 };
@@ -72,7 +73,7 @@ impl Client {
     pub(super) async fn receives_already(&self) -> Option<(bool, Vec<Value>)> {
         let params = json!({ "account": self.account(), "timeout": 0, "maxMessages": 0 });
         let mut answer = self.brief("receive", params, &mut RateHints::default()).await.ok()?;
-        if let Value::Array(events) = answer.body["result"].take() {
+        if let Value::Array(events) = taken(&mut answer.body, "result") {
             return Some((false, events));
         }
         // `UserErrorException`, in these words; nobody knows of another refusal what it means.
@@ -85,6 +86,22 @@ impl Client {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::channels::{
+        signal::scenarios,
+        testing::{
+            http::{Mock, Reply},
+            sample::Files,
+        },
+    };
+
+    #[tokio::test]
+    async fn what_answers_with_something_else_says_nothing() {
+        for body in ["[]", "5", "\"yes\"", "null", "{}"] {
+            let mock = Mock::start(&[Reply::Says(200, "", body)]);
+            let signal = scenarios::signal(mock.port, &Files::new());
+            assert_eq!(signal.client.receives_already().await, None, "{body}");
+        }
+    }
 
     #[test]
     fn a_daemon_is_suspected_only_where_the_hub_cannot_be_the_listener() {

@@ -128,6 +128,8 @@ async fn a_platform_that_is_away_or_talks_nonsense_identifies_nobody() {
             for script in [
                 Script::Nobody,
                 Script::Http(vec![Reply::Says(200, "", "{}"); 3]),
+                Script::Http(vec![Reply::Says(200, "", "[]"); 3]),
+                Script::Http(vec![Reply::Says(200, "", "\"yes\""); 3]),
                 Script::Http(vec![Reply::Says(200, "", r#"{"ok":true,"result":[],"channel":{}}"#); 3]),
                 Script::Http(vec![Reply::Says(500, "", r#"{"ok":false}"#); 3]),
                 Script::Http(vec![Reply::Close; 3]),

@@ -16,7 +16,7 @@ use super::{
     Rows, files, row,
 };
 use crate::{
-    channels::{Failure, hub_handle::HubHandle},
+    channels::{Failure, hub_handle::HubHandle, kit::json::taken},
     message::attachment::Attachment,
 };
 
@@ -64,7 +64,7 @@ impl Rows<'_> {
     /// The rows of an answer; nothing where what people wrote makes it unreadable.
     async fn rows(&self, query: &Value, most: usize) -> Result<Option<Vec<Value>>, Failure> {
         let answer = self.server.api.ask_for_words(&["message", "query"], query, most).await?;
-        match answer.map(|mut answer| answer["data"].take()) {
+        match answer.map(|mut answer| taken(&mut answer, "data")) {
             None => Ok(None),
             Some(Value::Array(rows)) => Ok(Some(rows)),
             Some(_) => Err(Failure::Retry("what answers has no messages; check url".into())),

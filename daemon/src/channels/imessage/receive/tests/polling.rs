@@ -170,9 +170,15 @@ async fn a_row_that_gets_its_conversation_late_is_not_passed_over() {
 #[tokio::test]
 async fn what_cannot_be_written_down_comes_again_and_errors_of_the_server_stop_nothing() {
     let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
-    for (code, said) in
-        [(500, "{}"), (429, "{}"), (401, "{}"), (200, "<html>"), (200, "{\"data\":5}"), (200, "{}")]
-    {
+    for (code, said) in [
+        (500, "{}"),
+        (429, "{}"),
+        (401, "{}"),
+        (200, "<html>"),
+        (200, "{\"data\":5}"),
+        (200, "{}"),
+        (200, "[]"),
+    ] {
         mac.state().instead.push_back((code, said.into()));
     }
     mac.gets(2, said("one", now()));
