@@ -39,6 +39,8 @@ const START: Duration = Duration::from_secs(30);
 const LOOK: Duration = Duration::from_millis(50);
 /// How long the screen may take to show what it should.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// How long a person holds a button at most while nothing happens.
+const HELD: Duration = Duration::from_secs(20);
 /// How X's keyboards repeat where nobody says otherwise (<https://manpages.debian.org/bookworm/x11-xserver-utils/xset.1>,
 /// r: 660 ms, then 25 times a second).
 const UNTIL_IT_REPEATS: Duration = Duration::from_millis(660);
@@ -190,12 +192,21 @@ impl Qemu {
         self.button(button, Edge::Released)
     }
 
-    /// Holds Approve for as long as an approval takes, and a little more.
+    /// Holds Approve as a person does: until the screen shows something else, and for as long as an approval takes at least.
+    /// A board on a busy machine sees a key later than it was pressed.
     ///
     /// # Errors
     /// QEMU is gone.
     pub fn hold(&mut self) -> Result<()> {
-        self.press(Button::Approve, Duration::from_millis(buttons::HOLD + 200))
+        let (begins, view) = (Instant::now(), self.view());
+        let least = Duration::from_millis(buttons::HOLD + 200);
+        self.button(Button::Approve, Edge::Pressed)?;
+        thread::sleep(UNTIL_IT_REPEATS);
+        while begins.elapsed() < least || begins.elapsed() < HELD && self.view() == view {
+            self.button(Button::Approve, Edge::Pressed)?;
+            thread::sleep(REPEATS);
+        }
+        self.button(Button::Approve, Edge::Released)
     }
 
     /// The board's bus.

@@ -5,7 +5,7 @@
 use std::{thread, time::Duration};
 
 use anyhow::{Context as _, Result, ensure};
-use gatepost_companion::{Button, buttons};
+use gatepost_companion::{Button, Edge, buttons};
 use gatepost_tests::{
     hub::{Board, Client, board::with_board, client::text, engineer, eventually},
     main_job::report,
@@ -113,6 +113,9 @@ async fn a_display_that_is_lost_with_a_card_open_is_started_anew_and_no_page_is_
         Ok((log.matches(OUT).count() == 4 && log.matches(WORKS).count() > 4).then_some(()))
     })?;
     ensure!(agent.message(&held)?["state"] == "held" && fixture.arrived("team")?.is_empty());
+    // QEMU keeps 32 events for a board that takes none, two for each repetition of a key, and drops what comes then:
+    // perhaps the release. Whoever presses again has released.
+    board.qemu()?.button(Button::Approve, Edge::Released)?;
     board.approve()?;
     agent.ended(&held, "sent")?;
     fixture.audit_is_whole().await
