@@ -17,7 +17,7 @@ import sys
 
 from jsonschema import Draft202012Validator
 
-from gateway import Gateway
+from gateway import BOT, Gateway
 from stage import Answer, Refused, serve, units
 
 # interactions/receiving-and-responding#interaction-response-object-interaction-callback-type
@@ -95,10 +95,10 @@ class Discord:
         self.messages, self.nonces, self.members, self.reactions, self.pins = {}, {}, {"99", "98"}, set(), set()
 
     def __call__(self, request):
-        # reference#authentication, reference#user-agent
+        # reference#authentication, reference#user-agent: more may follow, and discord.py leaves out the comma
         if request.headers.get("authorization") != f"Bot {self.token}":
             refuse(401, 0, "401: Unauthorized")
-        if not re.fullmatch(r"DiscordBot \(\S+, [\d.]+\)", request.headers.get("user-agent", "")):
+        if not re.fullmatch(r"DiscordBot \(\S+,? [\d.]+\)( .*)?", request.headers.get("user-agent", "")):
             raise Refused(Answer(403, "<h1>error code: 1010</h1>"))
         # reference#reason-header
         reason = request.headers.get("x-audit-log-reason", "a")
@@ -168,7 +168,11 @@ class Discord:
                 self.gateway.answered(one, token, request.body)
                 return Answer(204)
             case ["GET", "users", "@me"]:
-                return {"id": "123456", "username": "hub", "bot": True}
+                return BOT
+            case ["GET", "oauth2", "applications", "@me"]:
+                # topics/oauth2#get-current-bot-application-information
+                return {"id": "123456", "name": "Hub", "icon": None, "description": "", "verify_key": "00", "owner": BOT,
+                        "bot_public": False, "bot_require_code_grant": False, "flags": 0}
             case ["GET", "applications", "@me"]:
                 # resources/application#get-current-application
                 return {"id": "123456", "interactions_endpoint_url": self.endpoint}

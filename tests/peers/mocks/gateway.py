@@ -14,6 +14,12 @@ MOST = 4096
 INTENTS = 50345472 | 1 << 15
 # events/gateway#list-of-intents: GUILD_MESSAGES and DIRECT_MESSAGES
 MESSAGES = 1 << 9 | 1 << 12
+# resources/user#user-object: who has the new kind of name has no discriminator but 0
+WHOSE = {"discriminator": "0", "global_name": None, "avatar": None}
+BOT = {"id": "123456", "username": "hub", "bot": True} | WHOSE
+# resources/message#message-object: what every message has
+MESSAGE = {"type": 0, "attachments": [], "embeds": [], "mentions": [], "mention_roles": [], "mention_everyone": False,
+           "pinned": False, "tts": False, "edited_timestamp": None}
 STATUSES = ("online", "dnd", "idle", "invisible", "offline")
 
 
@@ -69,7 +75,7 @@ class Gateway:
                     continue
                 begun = True
                 # events/gateway-events#ready
-                ready = {"v": 10, "user": {"id": "123456", "username": "hub"}, "guilds": [], "session_id": "5e55",
+                ready = {"v": 10, "user": BOT, "guilds": [], "session_id": "5e55",
                          "resume_gateway_url": f"ws://127.0.0.1:{self.port}", "application": {"id": "42", "flags": 0}}
                 with self.lock:
                     self.live, self.intents = socket, event["d"].get("intents", self.intents)
@@ -89,6 +95,8 @@ class Gateway:
         socket.send(json.dumps({"op": op, "d": data, "s": seq, "t": name}))
 
     def dispatch(self, name, data):
+        if name in ("MESSAGE_CREATE", "MESSAGE_UPDATE") and isinstance(data, dict) and isinstance(data.get("author"), dict):
+            data = MESSAGE | data | {"author": WHOSE | data["author"]}
         with self.lock:
             self.seq += 1
             self.past.append((self.seq, name, data))
@@ -99,8 +107,7 @@ class Gateway:
         """The bot's own message, which it hears like any other."""
         if self.intents & MESSAGES:
             now = datetime.now(timezone.utc).isoformat()
-            bot = {"id": "123456", "username": "hub", "bot": True}
-            more = {"type": 0, "author": bot, "timestamp": now, "edited_timestamp": now if edited else None}
+            more = {"type": 0, "author": BOT, "timestamp": now, "edited_timestamp": now if edited else None}
             self.dispatch(name, message | more)
 
     def replay(self, events, socket=None):
@@ -141,12 +148,13 @@ class Gateway:
         if op in (2, 6) and data.get("token") != self.token:
             return 4004
         if op == 2:
-            known = {"token", "properties", "intents", "presence"}
+            known = {"token", "properties", "intents", "presence", "compress", "large_threshold"}
             if not set(data) <= known or set(data["properties"]) != {"os", "browser", "device"} or data["intents"] & ~INTENTS:
                 return 4002
             return None if "presence" not in data or presence(data["presence"]) else 4002
         if op == 6:
-            return None if set(data) == {"token", "session_id", "seq"} else 4002
+            known = set(data) == {"token", "session_id", "seq"} and isinstance(data["session_id"], str) and isinstance(data["seq"], int)
+            return None if known else 4002
         if not begun:
             return 4003
         return (None if presence(data) else 4002) if op == 3 else 4001

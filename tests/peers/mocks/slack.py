@@ -176,7 +176,9 @@ class Slack:
     def changed(self, channel, before, text, at):
         """Tells that a message was changed, and what it is now; reference/events/message/message_changed."""
         message = before | {"text": text, "edited": {"user": before["user"], "ts": at}}
-        self.tell({"type": "message", "subtype": "message_changed", "hidden": True, "channel": channel, "ts": at, "event_ts": at,
+        kind = "im" if channel.startswith("D") else "channel"
+        self.tell({"type": "message", "subtype": "message_changed", "hidden": True, "channel": channel, "channel_type": kind,
+                   "ts": at, "event_ts": at,
                    "message": message, "previous_message": before})
         return message
 

@@ -9,7 +9,7 @@
 //! Platforms that nobody can run here are played by `mock`: ours, and as strict as their documentation.
 //!
 //! Parts that were rendered go to the judges of `html` and `judges`, which are no servers but libraries. The doors go to
-//! `schemathesis` and `judged`, which are clients.
+//! `schemathesis` and `judged`, which are clients; `reader` are clients of the platforms, which judge the mocks.
 //!
 //! Read `leash` first: it is how a peer lives and dies.
 
@@ -33,6 +33,7 @@ mod playground;
 mod ports;
 mod postbag;
 pub mod qemu;
+mod reader;
 mod schemathesis;
 mod signal_cli;
 mod slack;
@@ -56,6 +57,7 @@ pub use overheard::{Overheard, Said};
 pub use playground::{Playground, cards_check};
 pub use ports::free as free_port;
 pub use postbag::{Mailbox, Postbag};
+pub use reader::Reader;
 pub use schemathesis::schemathesis;
 pub use signal_cli::SignalCli;
 pub use slack::Slack;

@@ -17,7 +17,7 @@ use gatepost::channels::{
 };
 use gatepost_tests::{
     adapter::opened,
-    peers::{Account, Synapse},
+    peers::{Account, Reader, Synapse},
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -234,4 +234,66 @@ async fn what_people_do_in_a_room_is_received_once_in_order_over_a_restart_and_b
         "{invited:?}"
     );
     Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_person_does_with_another_peoples_client_is_received_and_she_reads_what_is_said() -> Result<()>
+{
+    let server = Fixture::build()?;
+    let _listens = server.listens()?;
+    server.hub.begun().await?;
+    let anna = &server.anna;
+    let mut client = Reader::start(
+        "matrix-person.py",
+        &[&server.synapse.base_url(), &anna.user_id, &anna.access_token, &server.room],
+    )?;
+    let asked = server.synapse.send_text(&server.bot.access_token, &server.room, "Shall I?")?;
+    let mut does = |order: Value| -> Result<Value> {
+        client.order(&order)?;
+        loop {
+            let said = client.says()?;
+            // What is said in the room is told to her as well.
+            if said.get("did").is_some() {
+                return Ok(said["did"].clone());
+            }
+        }
+    };
+    let said = does(json!({"say": "hub: is the oven <on>?", "mentions": [server.bot.user_id]}))?;
+    does(json!({"answer": "yes", "to": asked}))?;
+    does(json!({"change": said, "into": "is it off?"}))?;
+    let liked = does(json!({"react": "👍", "to": asked}))?;
+    does(json!({"redact": liked}))?;
+    does(json!({"redact": said}))?;
+    does(json!({"attach": "list.txt", "bytes": "milk"}))?;
+    does(json!({"read": asked}))?;
+
+    let of_hers = |received: &[Received]| {
+        let hers = received.iter().filter(|one| one.author.id == anna.user_id && one.event != Event::Join);
+        hers.cloned().collect::<Vec<_>>()
+    };
+    let received = server.hub.until(|received| of_hers(received).len() >= 7).await?;
+    let received = of_hers(&received);
+    let [said_by_her, answer, edit, reaction, removed, deleted, file] = &received[..] else {
+        anyhow::bail!("{received:#?}")
+    };
+    ensure!(said_by_her.mentions_me && said_by_her.message_id.as_deref() == said.as_str(), "{said_by_her:?}");
+    ensure!(
+        words(&received) == ["hub: is the oven <on>?", "yes", "is it off?", ""],
+        "{:?}",
+        words(&received)
+    );
+    let reply = answer.event.words().and_then(|words| words.reply_to.as_ref()).context("it answers")?;
+    ensure!(reply.mine && reply.id == asked, "{reply:?}");
+    ensure!(edit.message_id.as_deref() == said.as_str() && matches!(edit.event, Event::Edit(_)), "{edit:?}");
+    ensure!(
+        matches!(&reaction.event, Event::Reaction { removed: false, emoji } if emoji == "👍"),
+        "{reaction:?}"
+    );
+    ensure!(matches!(&removed.event, Event::Reaction { removed: true, .. }), "{removed:?}");
+    ensure!(deleted.event == Event::Delete && deleted.message_id.as_deref() == said.as_str(), "{deleted:?}");
+    // It was fetched; only this test's hub keeps none.
+    let missing = &file.event.words().context("a file")?.missing;
+    ensure!(missing == &["files are not kept here"], "{missing:?}");
+    server.hub.until(|_| server.hub.has_seen(&asked)).await?;
+    client.end()
 }

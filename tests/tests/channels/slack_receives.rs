@@ -2,15 +2,10 @@
 //!
 //! Installed by `tests/run --setup-only`: Slack's library.
 
-use std::{
-    io::{BufRead as _, BufReader, Write as _},
-    process::{Child, Command, Stdio},
-};
-
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
     hub::{SpawnedHub, client::text, eventually},
-    peers::{self, Mock},
+    peers::{Mock, Reader},
 };
 use serde_json::{Value, json};
 
@@ -50,43 +45,27 @@ fn says(mock: &Mock, message: Value) -> Result<String> {
     Ok(text(&mock.happen(json!({"say": said}))?, "ts").to_owned())
 }
 
-/// Slack's own client, and what it writes.
-struct Judge(Child);
-
-impl Drop for Judge {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn slacks_own_client_connects_to_the_double_acknowledges_and_goes_over_to_a_new_connection() -> Result<()> {
     let mock = Mock::slack()?;
-    let judge = Command::new(peers::python()?)
-        .arg(peers::file("mocks/slack-client.py"))
-        .args([format!("{}/api/", mock.base_url()), Mock::SLACK_APP.to_owned()])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()?;
-    let mut judge = Judge(judge);
-    let mut lines = BufReader::new(judge.0.stdout.take().context("its output is a pipe")?).lines();
+    let client = Reader::start("slack-bot.py", &[&format!("{}/api/", mock.base_url()), Mock::SLACK_APP])?;
     opened(&mock, 1)?;
     says(&mock, json!({"text": "one"}))?;
-    let mut heard = || -> Result<Value> { Ok(serde_json::from_str(&lines.next().context("a line")??)?) };
-    ensure!(heard()? == json!({"type": "events_api", "text": "one", "attempt": null, "team": "T0HOUSE01"}));
+    let heard = client.says()?;
+    ensure!(
+        heard == json!({"type": "events_api", "text": "one", "attempt": null, "team": "T0HOUSE01"}),
+        "{heard}"
+    );
     mock.happen(json!({"disconnect": "refresh_requested"}))?;
     opened(&mock, 2)?;
     says(&mock, json!({"text": "two"}))?;
-    ensure!(text(&heard()?, "text") == "two");
+    ensure!(text(&client.says()?, "text") == "two");
     let state = eventually("both are acknowledged", || {
         Ok(Some(state(&mock)?)
             .filter(|state| state["acked"].as_array().is_some_and(|acked| acked.len() == 2)))
     })?;
     ensure!(state["acked"] == state["sent"] && state["faults"] == json!([]), "{state}");
-    judge.0.stdin.take().context("its input is a pipe")?.write_all(b"\n")?;
-    ensure!(judge.0.wait()?.success());
-    Ok(())
+    client.end()
 }
 
 #[test]

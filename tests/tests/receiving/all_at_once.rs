@@ -23,8 +23,8 @@ use super::houses::{self, House, Told};
 
 /// How long what was told may take to be there.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// A stranger is heard so often in an hour, whom ntfy's people are.
-const OF_STRANGERS: usize = 200;
+/// Where only so many lines a minute are taken: of a webhook's poster, and of strangers, whom ntfy's people are.
+const SLOW: &[(&str, usize)] = &[("webhook", 25), ("ntfy", 3)];
 /// For so long memory is looked at, it is compared.
 const COMPARED: u64 = 60;
 
@@ -151,16 +151,22 @@ fn write(
 ) -> Result<(BTreeMap<&'static str, usize>, Vec<u64>)> {
     let mut told: BTreeMap<&'static str, usize> = BTreeMap::new();
     let mut memory = Vec::new();
-    let start = Instant::now();
+    let (start, mut next) = (Instant::now(), 0);
     for number in 0..seconds * rate {
         let due = Duration::from_micros(1_000_000 * number / rate);
         thread::sleep(due.saturating_sub(start.elapsed()));
-        let house = &houses[usize::try_from(number)? % houses.len()];
-        let line = told.entry(house.channel()).or_default();
-        if house.channel() != "ntfy" || *line < OF_STRANGERS {
-            house.tell(Told::Line(*line, &format!("line{:06} of many", *line)))?;
-            *line += 1;
-        }
+        let minutes = start.elapsed().as_secs() / 60 + 1;
+        let (house, line) = loop {
+            let house = &houses[next % houses.len()];
+            next += 1;
+            let line = told.entry(house.channel()).or_default();
+            let slow = SLOW.iter().find(|(channel, _)| *channel == house.channel());
+            if slow.is_none_or(|(_, most)| *line < most * usize::try_from(minutes).unwrap_or(1)) {
+                break (house, line);
+            }
+        };
+        house.tell(Told::Line(*line, &format!("line{:06} of many", *line)))?;
+        *line += 1;
         if number % rate == 0 {
             memory.push(hub.memory("VmRSS")?);
         }

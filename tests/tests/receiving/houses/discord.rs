@@ -65,6 +65,10 @@ impl House for Discord {
         self.double.happen(json!("hearing")).is_ok_and(|count| count.as_u64() > Some(0))
     }
 
+    fn client(&self) -> Option<(&'static str, Vec<String>)> {
+        Some(("discord-bot.py", vec![self.double.base_url(), self.double.token().to_owned()]))
+    }
+
     fn refuses_token(&self) -> Option<(&'static str, &'static str)> {
         Some(("", "{\"message\":\"401: Unauthorized\",\"code\":0}"))
     }

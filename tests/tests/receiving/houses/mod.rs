@@ -158,6 +158,11 @@ pub(crate) trait House: Send + Sync {
         false
     }
 
+    /// A client that others have written for it (`tests/peers/readers`), and its arguments: it judges the double.
+    fn client(&self) -> Option<(&'static str, Vec<String>)> {
+        None
+    }
+
     /// Whether it tells of edits.
     fn tells_edits(&self) -> bool {
         true

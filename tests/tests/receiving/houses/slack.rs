@@ -69,6 +69,10 @@ impl House for Slack {
         format!("slack:{ANN}")
     }
 
+    fn client(&self) -> Option<(&'static str, Vec<String>)> {
+        Some(("slack-bot.mjs", vec![self.double.base_url(), Mock::SLACK_APP.to_owned()]))
+    }
+
     /// It answers 200 to nearly everything; what it means stands in the body (<https://docs.slack.dev/apis/web-api/#errors>).
     fn refuses_token(&self) -> Option<(&'static str, &'static str)> {
         Some(("", "{\"ok\":false,\"error\":\"invalid_auth\"}"))

@@ -62,6 +62,10 @@ impl House for Telegram {
         Ok(true)
     }
 
+    fn client(&self) -> Option<(&'static str, Vec<String>)> {
+        Some(("telegram-bot.py", vec![self.double.base_url(), TOKEN.to_owned()]))
+    }
+
     fn refuses_token(&self) -> Option<(&'static str, &'static str)> {
         Some(("", "{\"ok\":false,\"error_code\":401,\"description\":\"Unauthorized\"}"))
     }

@@ -1,6 +1,6 @@
-"""Slack's own client of Socket Mode, at a double: `python slack-client.py BASE_URL APP_TOKEN`.
+"""Slack's own client of Socket Mode, at a double: `python slack-bot.py BASE_URL APP_TOKEN`.
 
-It acknowledges what comes, and writes a line for each: the event's text, and the attempt. A line of its input ends it.
+It acknowledges what comes, and writes a line for each: the event's text, and the attempt. The end of its input ends it.
 """
 
 import json
