@@ -45,7 +45,7 @@ impl Client {
                 continue;
             };
             let guild = id("server", guild)?;
-            let list = self.question(self.list(&guild, person)).await?;
+            let list = self.question(self.list(&guild, person.map(beginning))).await?;
             let list = list.as_array().map_or(&[][..], Vec::as_slice);
             if person.is_some() && list.len() >= MOST_ALIKE {
                 let why = format!("too many names begin like {address}: write the person's id");
@@ -86,16 +86,22 @@ impl Client {
     }
 }
 
+/// With what the search begins: whoever spells the rest in another way that looks alike is to be found as well.
+fn beginning(name: &str) -> &str {
+    let end = name.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(name.len());
+    if end == 0 { name } else { &name[..end] }
+}
+
 /// Whether a channel that takes messages is called so.
 fn is_channel(channel: &Value, address: &str) -> bool {
     let takes = [kind::TEXT, kind::ANNOUNCEMENT].map(Some).contains(&channel["type"].as_u64());
     takes && channel["name"].as_str().and_then(|said| name(&format!("#{said}"))).as_deref() == Some(address)
 }
 
-/// Whether somebody to whom a bot can write, who is no bot, is called so: by any of a member's names
+/// Whether a person, or a bot, is called so: by any of a member's names
 /// (<https://docs.discord.com/developers/resources/user#user-object>, `nick` of `guild#guild-member-object`).
 fn is_person(member: &Value, name: &str) -> bool {
     let user = &member["user"];
     let names = [&user["username"], &user["global_name"], &member["nick"]];
-    user["bot"] != true && names.into_iter().any(|one| is_called(one, name))
+    names.into_iter().any(|one| is_called(one, name))
 }

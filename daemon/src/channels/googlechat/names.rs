@@ -6,7 +6,7 @@ use super::{client::Client, space};
 use crate::channels::{
     Failure, RateHints,
     identity::{Identity, Unidentified},
-    kit::names::{is_called, is_name as is_any, the_one},
+    kit::names::{Found, is_called, is_name as is_any, the_one},
 };
 
 /// Spaces of an answer, and answers at most. A space has less than 1 KB, and an answer fits 256 KB.
@@ -36,7 +36,7 @@ impl Client {
                 self.ask(Method::GET, "spaces", &query, None, hints).await.map_err(Failure::harmless)?;
             let spaces = said["spaces"].as_array().into_iter().flatten();
             let called = spaces.filter(|space| is_called(&space["displayName"], &address[1..]));
-            found.extend(called.filter_map(|space| space["name"].as_str().map(str::to_owned)));
+            found.extend(called.filter_map(|space| space["name"].as_str().map(Found::new)));
             page = said["nextPageToken"].as_str().unwrap_or_default().to_owned();
             if page.is_empty() {
                 return the_one(found, address, "space of the app", |id| space(id).as_deref() == Ok(id));

@@ -16,7 +16,7 @@ use crate::channels::{
     identity::{Identity, Unidentified},
     kit::{
         http::Silence,
-        names::{self, is_called, the_one},
+        names::{self, Found, is_called, the_one},
     },
 };
 
@@ -51,7 +51,7 @@ impl Client {
         let joined = self.tells(&["joined_rooms"]).await?;
         let rooms = few(strings(&joined["joined_rooms"]).collect(), address)?;
         let asked = rooms.into_iter().map(|room| self.if_called(room, name)).collect();
-        the_one(all(asked).await?, address, "room of the account", is_id)
+        the_one(found(all(asked).await?), address, "room of the account", is_id)
     }
 
     /// The room, if its name is this one.
@@ -77,7 +77,7 @@ impl Client {
         let asked =
             pairs.into_iter().map(|(person, room)| self.if_names_itself(person, room, name)).collect();
         let person =
-            the_one(all(asked).await?, address, "person with whom the account has a direct room", is_id)?;
+            the_one(found(all(asked).await?), address, "person with whom the account has a direct room", is_id)?;
         // One of theirs, or the refusal that there are several.
         self.direct_room(person.as_str()).await
     }
@@ -92,6 +92,10 @@ impl Client {
         let member = self.tells(&["rooms", room, "state", "m.room.member", person]).await?;
         Ok(is_called(&member["displayname"], name).then(|| person.to_owned()))
     }
+}
+
+fn found(ids: Vec<String>) -> Vec<Found> {
+    ids.into_iter().map(Found::new).collect()
 }
 
 /// The answers to all of these questions, some at once; the first that fails ends them.

@@ -1,7 +1,9 @@
 //! Who or which group a name stands for, as signal-cli knows the account's contacts and groups, which asks nobody else.
 //!
-//! People choose what they are called, and whoever writes to the account is none of its contacts by that; a contact who takes the
-//! name of another is one of two, and both are said.
+//! People choose what they are called, and signal-cli lists whoever the account has answered, or whose messages disappear, beside those
+//! that it was told to keep (`SQL_IS_CONTACT` in
+//! <https://github.com/AsamK/signal-cli/blob/master/lib/src/main/java/org/asamk/signal/manager/storage/recipients/RecipientStore.java>).
+//! So a person is written to by the name that the account has given to them. Who calls themselves so is one of two, and both are said.
 
 use serde_json::{Value, json};
 
@@ -9,7 +11,7 @@ use super::{client::Client, target::canonical};
 use crate::channels::{
     RateHints,
     identity::{Identity, Unidentified},
-    kit::names::{is_called, the_one},
+    kit::names::{Found, is_called, the_one},
 };
 
 impl Client {
@@ -34,32 +36,59 @@ impl Client {
     }
 }
 
-fn people(list: &Value, name: &str) -> Vec<String> {
-    let is_it =
-        |one: &&Value| one["isBlocked"] != true && names_of(one).any(|said| is_called(&said.into(), name));
-    let people = list.as_array().into_iter().flatten().filter(is_it);
-    people.filter_map(|one| canonical(one["uuid"].as_str()?).ok()).collect()
+fn people(list: &Value, name: &str) -> Vec<Found> {
+    let found = |one: &Value| {
+        let called = |names: &[String]| names.iter().any(|said| is_called(&said.as_str().into(), name));
+        let given = called(&given(one));
+        if !given && !called(&[chosen(one)]) {
+            return None;
+        }
+        let barred = match (one["isBlocked"] == true, given) {
+            (true, _) => Some("is blocked"),
+            (false, false) => Some("has chosen that name, and the account has given them none"),
+            (false, true) => None,
+        };
+        // Of some, Signal has not said the UUID yet. Somebody without either is there all the same.
+        let ids = ["uuid", "number"].into_iter().filter_map(|id| canonical(one[id].as_str()?).ok());
+        Some(Found { id: ids.into_iter().next().unwrap_or_else(|| "?".into()), barred })
+    };
+    list.as_array().into_iter().flatten().filter_map(found).collect()
 }
 
-/// What the account calls somebody, and what they call themselves.
-fn names_of(contact: &Value) -> impl Iterator<Item = String> {
-    let one = |of: &Value, name: &str| of[name].as_str().unwrap_or_default().trim().to_owned();
-    let whole = |of: &Value, given: &str, family: &str| format!("{} {}", one(of, given), one(of, family));
+/// What the account calls somebody.
+fn given(contact: &Value) -> [String; 4] {
     [
-        one(contact, "nickName"),
-        one(contact, "name"),
+        word(&contact["nickName"]),
+        word(&contact["name"]),
         whole(contact, "nickGivenName", "nickFamilyName"),
         whole(contact, "givenName", "familyName"),
-        whole(&contact["profile"], "givenName", "familyName"),
     ]
-    .into_iter()
 }
 
-fn groups(list: &Value, name: &str) -> Vec<String> {
-    let is_it =
-        |one: &&Value| one["isMember"] != false && one["isBlocked"] != true && is_called(&one["name"], name);
-    let groups = list.as_array().into_iter().flatten().filter(is_it);
-    groups.filter_map(|one| canonical(&format!("group:{}", one["id"].as_str()?)).ok()).collect()
+/// What they call themselves.
+fn chosen(contact: &Value) -> String {
+    whole(&contact["profile"], "givenName", "familyName")
+}
+
+fn whole(of: &Value, given: &str, family: &str) -> String {
+    format!("{} {}", word(&of[given]), word(&of[family]))
+}
+
+fn word(of: &Value) -> String {
+    of.as_str().unwrap_or_default().to_owned()
+}
+
+fn groups(list: &Value, name: &str) -> Vec<Found> {
+    let called = list.as_array().into_iter().flatten().filter(|one| is_called(&one["name"], name));
+    let found = called.filter_map(|one| {
+        let barred = match (one["isMember"] == false, one["isBlocked"] == true) {
+            (true, _) => Some("has not the account in it"),
+            (false, true) => Some("is blocked"),
+            (false, false) => None,
+        };
+        Some(Found { id: canonical(&format!("group:{}", one["id"].as_str()?)).ok()?, barred })
+    });
+    found.collect()
 }
 
 #[cfg(test)]
@@ -68,20 +97,29 @@ mod tests {
 
     const ANN: &str = "aaaaaaaa-0000-4000-8000-00000000000b";
     const BOB: &str = "bbbbbbbb-0000-4000-8000-00000000000b";
+    const CY: &str = "cccccccc-0000-4000-8000-00000000000b";
+
+    fn one(list: &Value, name: &str) -> Result<String, String> {
+        let found = the_one(people(list, name), name, "contact", |id| canonical(id).is_ok());
+        found.map(|id| id.to_string()).map_err(|error| error.why)
+    }
 
     #[test]
-    fn people_are_known_by_what_they_and_the_account_call_them() {
+    fn people_are_known_by_what_the_account_calls_them_and_nobody_takes_that() {
         let list = json!([
-            {"uuid": ANN, "nickName": null, "profile": {"givenName": "Ann", "familyName": "Lee"}},
-            {"uuid": BOB, "name": "Bob", "givenName": "Robert", "familyName": null, "profile": {"givenName": "Ann Lee"}},
-            {"uuid": "no uuid", "name": "Cy"}, {"uuid": null, "name": "Cy"},
-            {"uuid": "cccccccc-0000-4000-8000-00000000000b", "name": "Bob", "isBlocked": true},
+            {"uuid": ANN, "nickName": null, "name": "Ann Lee", "profile": {"givenName": "A."}},
+            {"uuid": BOB, "name": "Bob", "givenName": "Robert", "familyName": null, "profile": {"givenName": "Ann  Lee\u{1f337}"}},
+            {"uuid": CY, "name": "Bob", "isBlocked": true}, {"uuid": CY, "number": "+4915112345678", "profile": {"givenName": "Cy"}},
+            {"uuid": null, "number": "+4915112345679", "name": "Dad"}, {"uuid": ANN, "profile": {"givenName": "Mum"}},
+            {"uuid": null, "number": null, "name": "Mum"},
         ]);
-        assert_eq!(people(&list, "bob"), [BOB]);
-        assert_eq!(people(&list, "robert"), [BOB]);
-        assert_eq!(people(&list, "ann lee"), [ANN, BOB], "whoever takes the name of another is one of two");
-        assert_eq!(people(&list, "cy"), [""; 0]);
-        assert_eq!(people(&json!({"a": 1}), "bob"), [""; 0]);
+        assert_eq!(one(&list, "robert").unwrap(), BOB);
+        assert!(one(&list, "ann lee").unwrap_err().contains(&format!("({ANN}, {BOB})")), "two are called so");
+        assert!(one(&list, "bob").unwrap_err().contains(&format!("({BOB}, {CY})")), "one of them is blocked");
+        assert!(one(&list, "cy").unwrap_err().contains(&format!("({CY}) has chosen that name")));
+        assert_eq!(one(&list, "dad").unwrap(), "+4915112345679");
+        assert!(one(&list, "mum").unwrap_err().contains("more than one"), "whose id is not known is one of two");
+        assert!(one(&list, "eve").is_err() && one(&json!({"a": 1}), "bob").is_err());
     }
 
     #[test]
@@ -92,7 +130,7 @@ mod tests {
             {"id": ONE, "name": "the garden", "isMember": false},
             {"id": "../x", "name": "The Attic", "isMember": true},
         ]);
-        assert_eq!(groups(&list, "the house"), [format!("group:{ONE}")]);
-        assert!(groups(&list, "the garden").is_empty() && groups(&list, "the attic").is_empty());
+        assert_eq!(groups(&list, "the house"), [Found::new(format!("group:{ONE}"))]);
+        assert!(groups(&list, "the garden")[0].barred.is_some() && groups(&list, "the attic").is_empty());
     }
 }

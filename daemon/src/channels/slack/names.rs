@@ -1,7 +1,8 @@
 //! Who or what a name stands for, as the workspace's directory has it now.
 //!
-//! People choose what they are called, and two may choose the same; so a name that means several is refused, with their ids. Only
-//! conversations that the bot is in are looked at, for it can write in no other.
+//! People choose what they are called, and two may choose the same; so a name that means several is refused, with their ids. Guests,
+//! people of other organisations and programs are written to by their id alone: none of them takes the name of somebody of the house.
+//! Only conversations that the bot is in are looked at, for it can write in no other.
 
 use serde_json::Value;
 
@@ -9,7 +10,7 @@ use super::client::Client;
 use crate::channels::{
     RateHints,
     identity::{Identity, Unidentified},
-    kit::names::{is_called, the_one},
+    kit::names::{Found, is_called, the_one},
 };
 
 /// Entries of an answer. A person's has some 2 KB, and an answer fits 256 KB.
@@ -24,6 +25,8 @@ struct List {
     /// The member of an answer that has the entries.
     member: &'static str,
     is_called: fn(&Value, &str) -> bool,
+    /// Why one is not written to by its name.
+    barred: fn(&Value) -> Option<&'static str>,
     /// What one is, for people.
     kind: &'static str,
 }
@@ -37,7 +40,9 @@ const CHANNELS: List = List {
         ("limit", AT_ONCE),
     ],
     member: "channels",
-    is_called: |channel, name| is_called(&channel["name"], name),
+    // Slack has each name once, in small letters.
+    is_called: |channel, name| channel["name"] == name,
+    barred: |_| None,
     kind: "channel with the bot in it",
 };
 
@@ -49,7 +54,18 @@ const PEOPLE: List = List {
     is_called: |person, name| {
         let profile = &person["profile"];
         let names = [&person["name"], &profile["display_name"], &profile["real_name"]];
-        person["deleted"] != true && names.into_iter().any(|one| is_called(one, name))
+        names.into_iter().any(|one| is_called(one, name))
+    },
+    // <https://docs.slack.dev/reference/objects/user-object>; the second restriction is a guest's of one channel.
+    barred: |person| {
+        let whys = [
+            ("deleted", "was deactivated"),
+            ("is_bot", "is a program"),
+            ("is_restricted", "is a guest"),
+            ("is_ultra_restricted", "is a guest"),
+            ("is_stranger", "is of another organisation"),
+        ];
+        whys.into_iter().find(|(what, _)| person[what] == true).map(|(_, why)| why)
     },
     kind: "person",
 };
@@ -70,7 +86,9 @@ pub(super) async fn find(client: &Client, address: &str) -> Result<Identity, Uni
         let said = client.question(list.method, &arguments, &mut RateHints::default()).await?;
         let entries = said[list.member].as_array().into_iter().flatten();
         let called = entries.filter(|entry| (list.is_called)(entry, name));
-        found.extend(called.filter_map(|entry| entry["id"].as_str().map(str::to_owned)));
+        found.extend(
+            called.filter_map(|entry| Some(Found { id: entry["id"].as_str()?.into(), barred: (list.barred)(entry) })),
+        );
         cursor = said["response_metadata"]["next_cursor"].as_str().unwrap_or_default().to_owned();
         if cursor.is_empty() {
             let is_id = |id: &str| super::target::canonical(id).as_deref() == Ok(id);
