@@ -58,7 +58,7 @@ mod write;
 pub use document::Document;
 pub use flavour::{Dialect, Flavour, MIN_LIMIT_UNITS, MIN_MARKED_LIMIT_UNITS, Markup, Notation, Tables};
 pub use parse::parse;
-pub use part::{Look, Part, RenderError, Run, Style, StyleKind};
+pub use part::{Look, Mention, Part, RenderError, Run, Style, StyleKind};
 pub use write::without_spoilers;
 
 /// A Matrix event has at most 65,536 bytes (client-server API, "Size limits"). The rest is for JSON, keys, and what escaping

@@ -18,9 +18,24 @@ pub struct Part {
     pub shown: String,
     /// The ids of the people whom it calls, each once.
     pub mentions: Vec<String>,
+    /// Where in `text` they are called, in order, if the platform is told that beside the text.
+    pub called: Vec<Mention>,
     /// If the part has spoilers: the visible text without their content, for notifications and other places where nobody
     /// asked to reveal it.
     pub preview: Option<String>,
+}
+
+/// A person who is called at a place in [`Part::text`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mention {
+    /// Their id.
+    pub id: String,
+    /// What stands there for them, within the platform's marks.
+    pub name: String,
+    /// Where that begins, in UTF-16 units.
+    pub start: usize,
+    /// Its length in UTF-16 units; never zero.
+    pub len: usize,
 }
 
 /// A range of what is seen of a part on its platform.

@@ -58,6 +58,8 @@ pub struct Seen {
     pub by: Vec<String>,
     /// The platform's ids of the messages.
     pub ids: Vec<String>,
+    /// Whether the same goes for all that the account sent to these addresses before, where ids are numbers that grow.
+    pub and_before: bool,
     /// Whether they read them, or they only came.
     pub read: bool,
     /// When, by the platform's clock, in milliseconds since 1970; now, if it does not say.

@@ -23,10 +23,18 @@ const COLLECTED: Duration = Duration::from_secs(30);
 const MOST: usize = 1000;
 /// Messages that one word of a platform's may be about, and addresses that a person may have.
 const MOST_IDS: usize = 200;
+/// Parts that are read because one behind them is.
+const MOST_BEFORE: i64 = 200;
 const MOST_ADDRESSES: usize = 4;
 
 const PART: &str = "SELECT parts.message, parts.idx FROM parts JOIN messages ON messages.seq = parts.message
     WHERE parts.platform_id = ? AND messages.channel = ? AND messages.account = ? AND messages.address = coalesce(?, messages.address)";
+/// The newest parts of a conversation up to one that was read which are not known to be: of ids that are numbers.
+const BEFORE: &str = "SELECT parts.message, parts.idx FROM parts JOIN messages ON messages.seq = parts.message
+    WHERE messages.channel = ? AND messages.account = ? AND messages.address = ? AND parts.platform_id NOT GLOB '*[^0-9]*'
+        AND parts.platform_id <> '' AND CAST(parts.platform_id AS INTEGER) <= ? AND NOT EXISTS
+            (SELECT 1 FROM seen WHERE seen.message = parts.message AND seen.idx = parts.idx AND seen.read_at IS NOT NULL)
+    ORDER BY parts.message DESC, parts.idx DESC LIMIT ?";
 /// The first that a platform tells counts. Whatever was read has come.
 const NOTE: &str =
     "INSERT INTO seen (message, idx, delivered_at, read_at) VALUES (?1, ?2, ?3, iif(?4, ?3, NULL))
@@ -95,6 +103,17 @@ fn note(tx: &Transaction<'_>, Sight { channel, account, seen }: &Sight) -> Resul
             }
         }
     }
+    let up_to = seen.ids.iter().filter_map(|id| id.parse::<i64>().ok()).max();
+    if let Some(up_to) = up_to.filter(|_| seen.and_before && seen.read) {
+        let mut before = tx.prepare_cached(BEFORE)?;
+        for address in &seen.by {
+            let of = params![channel, account, address, up_to, MOST_BEFORE];
+            let parts = before.query_map(of, |row| Ok((row.get(0)?, row.get(1)?)))?;
+            for (message, index) in parts.collect::<Result<Vec<(i64, u32)>, _>>()? {
+                note.execute(params![message, index, seen.at, seen.read])?;
+            }
+        }
+    }
     Ok(())
 }
 
@@ -121,11 +140,18 @@ mod tests {
     };
 
     async fn sent(outbox: &Outbox) -> (i64, String) {
+        sent_as(outbox, "k", "5").await
+    }
+
+    async fn sent_as(outbox: &Outbox, key: &str, id: &'static str) -> (i64, String) {
         let Accepted::New(seq) = outbox.accept(NewMessage::example("Hello")).await.unwrap() else { panic!() };
-        let part = NewPart { key: "k".into(), shown: "x".into(), request: "{}".into(), route: None };
+        let part = NewPart { key: key.into(), shown: "x".into(), request: "{}".into(), route: None };
         outbox.change(seq, move |tx| transition::store_parts(tx, seq, &[part])).await.unwrap();
         let written = outbox.store().write(move |tx| {
-            tx.execute("UPDATE parts SET state = 'confirmed', platform_id = '5' WHERE message = ?", [seq])?;
+            tx.execute(
+                "UPDATE parts SET state = 'confirmed', platform_id = ? WHERE message = ?",
+                params![id, seq],
+            )?;
             Ok::<_, StoreError>(())
         });
         written.await.unwrap();
@@ -133,7 +159,49 @@ mod tests {
     }
 
     fn seen(by: &str, id: &str, read: bool, at: i64) -> Seen {
-        Seen { by: vec!["another".into(), by.into()], ids: vec![id.into()], read, at: Some(at) }
+        Seen {
+            by: vec!["another".into(), by.into()],
+            ids: vec![id.into()],
+            and_before: false,
+            read,
+            at: Some(at),
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn who_has_read_a_message_has_read_those_before_it_in_the_same_place() {
+        let directory = tempfile::tempdir().unwrap();
+        let outbox = Outbox::new(Store::open(directory.path()).unwrap());
+        let mut all = Vec::new();
+        for (n, id) in ["998", "999", "1000", "1001", "accepted:9"].into_iter().enumerate() {
+            let (seq, address) = sent_as(&outbox, &format!("k{n}"), id).await;
+            all.push((seq, address));
+        }
+        let message = outbox.get(all[0].0).await.unwrap();
+        let at = (message.channel.as_str(), message.account.as_str());
+        let read = async || {
+            let mut read = Vec::new();
+            for (seq, _) in &all {
+                read.push(outbox.receipt(*seq).await.unwrap().parts.remove(0).read_at.is_some());
+            }
+            read
+        };
+        let up_to = |by: &str, id: &str| Seen { and_before: true, ..seen(by, id, true, 2_000) };
+        outbox.seen(at, up_to("elsewhere", "1000"));
+        outbox.seen((at.0, "another account"), up_to(&all[0].1, "1000"));
+        outbox.seen(at, Seen { by: vec![], ..up_to("", "7000") });
+        outbox.seen(at, up_to(&all[0].1, "x1000"));
+        outbox.write_seen().await;
+        assert_eq!(read().await, [false; 5], "of nobody's");
+        outbox.seen(at, up_to(&all[0].1, "1000"));
+        outbox.write_seen().await;
+        assert_eq!(read().await, [true, true, true, false, false]);
+        let early = outbox.receipt(all[0].0).await.unwrap().parts.remove(0).read_at;
+        outbox.seen(at, Seen { at: Some(9_000), ..up_to(&all[0].1, "1001") });
+        outbox.write_seen().await;
+        assert_eq!(read().await, [true, true, true, true, false]);
+        let still = outbox.receipt(all[0].0).await.unwrap().parts.remove(0).read_at;
+        assert_eq!(still, early, "the first time counts");
     }
 
     #[tokio::test(start_paused = true)]

@@ -316,6 +316,7 @@ fn sent(params: &Value, to: &str) -> Result<(), String> {
     let may = [
         "message",
         "textStyle",
+        "mention",
         "attachment",
         "voiceNote",
         "quoteTimestamp",
@@ -346,6 +347,25 @@ fn sent(params: &Value, to: &str) -> Result<(), String> {
         if length == 0 || start + length > units {
             return Err(format!("{style} is beyond the text's {units} units"));
         }
+    }
+    let mut before = 0;
+    for mention in params["mention"].as_array().cloned().unwrap_or_default() {
+        // `MENTION_PATTERN`: `(\\d+):(\\d+):(.+)`, of a person's number or UUID; applications drop one that overlaps another.
+        let mention = mention.as_str().unwrap_or_default();
+        let parts: Vec<&str> = mention.splitn(3, ':').collect();
+        let number = |at: usize| parts.get(at).and_then(|part| part.parse::<usize>().ok());
+        let (Some(start), Some(length), Some(who)) = (number(0), number(1), parts.get(2)) else {
+            return Err(format!(
+                "Invalid mention syntax ({mention}) expected 'start:length:recipientNumber'"
+            ));
+        };
+        if !who.starts_with('+') && who.len() != 36 {
+            return Err(format!("Invalid phone number: {who}"));
+        }
+        if length == 0 || start < before || start + length > units {
+            return Err(format!("{mention} is beyond the text's {units} units, or in another"));
+        }
+        before = start + length;
     }
     for attachment in attachments {
         let uri = attachment.as_str().unwrap_or_default();

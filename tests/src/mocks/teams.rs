@@ -141,7 +141,7 @@ pub fn microsoft_with(pair: &RsaKeyPair) -> Result<(MockServer, Taken)> {
                     }
                     Some(_) => false,
                 };
-                match (whole, body["type"] == "typing") {
+                match (whole && calls_by_name(&body), body["type"] == "typing") {
                     (true, true) => (201, json!({})),
                     (true, false) => (201, json!({"id": taking.add(body)})),
                     (false, _) => no("that is no activity"),
@@ -149,6 +149,9 @@ pub fn microsoft_with(pair: &RsaKeyPair) -> Result<(MockServer, Taken)> {
             }
             // <https://learn.microsoft.com/azure/bot-service/rest-api/bot-framework-rest-connector-api-reference#update-activity>
             ("PUT", path) if path.starts_with("/teams/v3/conversations/") => {
+                if !calls_by_name(&request.json()) {
+                    return no("a mention is not in the text");
+                }
                 let id = path.rsplit('/').next().unwrap_or_default();
                 match taking.replace(id, request.json()) {
                     true => (200, json!({"id": id})),
@@ -175,4 +178,33 @@ pub fn microsoft_with(pair: &RsaKeyPair) -> Result<(MockServer, Taken)> {
         }
     })?;
     Ok((server, taken))
+}
+
+/// Whether each mention has its entity and each entity its mention, in a text or a card, and is a person's
+/// (<https://learn.microsoft.com/microsoftteams/platform/bots/how-to/conversations/channel-and-group-conversations#work-with-mentions>,
+/// <https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format#mention-support-within-adaptive-cards>).
+fn calls_by_name(body: &Value) -> bool {
+    let card = &body["attachments"][0]["content"];
+    let is_card = card["type"] == "AdaptiveCard";
+    let (text, entities) = match is_card {
+        true => (card["body"].to_string(), &card["msteams"]["entities"]),
+        false => (body["text"].as_str().unwrap_or_default().to_owned(), &body["entities"]),
+    };
+    let entities = entities.as_array().into_iter().flatten().filter(|entity| entity["type"] == "mention");
+    let mut names: Vec<String> = Vec::new();
+    for entity in entities {
+        let (id, name) = (entity["mentioned"]["id"].as_str(), entity["mentioned"]["name"].as_str());
+        let (Some(id), Some(name), Some(tag)) = (id, name, entity["text"].as_str()) else { return false };
+        let is_person = !id.starts_with("19:") && !id.starts_with("28:");
+        if !is_person
+            || tag != format!("<at>{name}</at>")
+            || !text.contains(tag)
+            || names.iter().any(|one| one == tag)
+        {
+            return false;
+        }
+        names.push(tag.to_owned());
+    }
+    let tags = text.split("<at>").skip(1).filter_map(|rest| rest.split_once("</at>"));
+    tags.map(|(name, _)| format!("<at>{name}</at>")).all(|tag| names.contains(&tag))
 }

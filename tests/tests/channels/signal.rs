@@ -5,7 +5,7 @@
 use gatepost::channels::envelope::Envelope;
 use std::sync::{PoisonError, atomic::Ordering};
 
-use anyhow::{Result, ensure};
+use anyhow::{Context as _, Result, ensure};
 use gatepost_link::decision::Verdict;
 use gatepost_tests::{
     hub::{Client, SpawnedHub, TestHub, agents_on, client::text, eventually},
@@ -215,6 +215,36 @@ async fn a_spoiler_is_hidden_in_its_message_and_in_what_quotes_it() -> Result<()
         &json!({"to": to, "message": "It was ||the **butler**||, a | b.", "dryRun": true}),
     )?;
     ensure!(dry.body.to_string().contains(&shown.to_string()), "{dry:?}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_approved_is_called_where_the_name_stands_and_in_an_edit_too() -> Result<()> {
+    let server = signal::start()?;
+    let mut fixture = TestHub::start(&agents_on("signal", &channel(&server.url()))).await?;
+    let agent = fixture.agent("engineer").await?;
+    let to = "signal:group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
+    let ann = "aaaaaaaa-0000-4000-8000-00000000000b";
+    let words = format!("**[Ann](mention:{ann})**, the oven! @all");
+    let held = agent.send(&json!({"to": to, "message": words}))?;
+    let seen = fixture.decide(Verdict::Approve).await?;
+    ensure!(seen.pages.concat().contains("[notifies]"), "{seen:?}");
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let params = |n: usize| done(&server)[n]["params"].clone();
+    ensure!(params(0)["message"] == "[engineer] @Ann, the oven! @all", "{}", params(0));
+    ensure!(params(0)["mention"] == json!([format!("11:4:{ann}")]), "{}", params(0));
+    let courier = fixture.agent("courier").await?;
+    let id = text(&sent["parts"][0], "platform_id");
+    let edit =
+        json!({"action": "edit", "to": to, "messageId": id, "message": "🔥 [Bob](mention:+4915112345679)!"});
+    let edited = courier.send_and_wait(&edit)?;
+    ensure!(edited["state"] == "sent", "{edited}");
+    // In UTF-16 units, of which the sign before it has two.
+    let before = text(&params(1), "message").split_once("@Bob").context("a name")?.0.encode_utf16().count();
+    ensure!(params(1)["mention"] == json!([format!("{before}:4:+4915112345679")]), "{}", params(1));
+    let refused = agent.post("/v1/messages", &json!({"to": to, "message": "[all](mention:group:x)"}))?;
+    ensure!(refused.body["reason"] == "bad_mention", "{refused:?}");
     Ok(())
 }
 

@@ -156,6 +156,62 @@ async fn an_approved_message_reaches_the_workflow_once_and_its_secret_nobody() -
     fixture.audit_is_whole().await
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn who_was_approved_is_called_by_the_bot_in_a_text_and_in_a_card_and_by_a_workflow() -> Result<()> {
+    let (server, secrets) = (microsoft(&connector()?)?, tempfile::tempdir()?);
+    let (url, bot) = (server.url(), secret(secrets.path(), "secret", "hush~secret")?);
+    let account = format!(
+        "[channels.teams.home]\napp_id = \"app-1\"\ntenant = \"my-tenant\"\nsecret = {bot}\n\
+         service_url = \"{url}/teams\"\nlogin_url = \"{url}\"\n"
+    );
+    let mut fixture = TestHub::start(&agents_on("teams", &account)).await?;
+    let agent = fixture.agent("engineer").await?;
+    let to = "teams:19:abc@thread.tacv2#1700000000000";
+    let words = "**[Ann *Lee*](mention:29:1abc-_0)**, the oven! <at>Bob</at> @everyone";
+    let held = agent.send(&json!({"to": to, "message": words}))?;
+    let seen = fixture.decide(Verdict::Approve).await?;
+    ensure!(seen.pages.concat().contains("[notifies] 29:1abc-_0"), "{seen:?}");
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let last = || server.heard().pop().map(|request| request.json()).unwrap_or_default();
+    ensure!(text(&last(), "text").contains(" **<at>Ann Lee</at>**, the oven! &lt;at&gt;Bob"), "{}", last());
+    let entity = |name: &str, id: &str| json!([{"type": "mention", "text": format!("<at>{name}</at>"), "mentioned": {"id": id, "name": name}}]);
+    ensure!(last()["entities"] == entity("Ann Lee", "29:1abc-_0"), "{}", last());
+    let courier = fixture.agent("courier").await?;
+    let edit = json!({
+        "action": "edit", "to": to, "messageId": text(&sent["parts"][0], "platform_id"),
+        "message": "[Bob](mention:bob@example.org)!",
+    });
+    let edited = courier.send_and_wait(&edit)?;
+    ensure!(edited["state"] == "sent" && last()["entities"] == entity("Bob", "bob@example.org"), "{edited}");
+    let asks = json!({
+        "to": to, "message": "[Ann](mention:29:1)?", "buttons": [[{"text": "Yes", "callback_data": "y"}]],
+    });
+    let asked = courier.send_and_wait(&asks)?;
+    let card = last()["attachments"][0]["content"].clone();
+    ensure!(asked["state"] == "sent" && card["msteams"]["entities"] == entity("Ann", "29:1"), "{card}");
+    // What Teams adds to the schema its parser does not know.
+    let mut card = card;
+    card.as_object_mut().context("a card")?.remove("msteams");
+    let against = cards_check(std::slice::from_ref(&card))?;
+    ensure!(against == [Vec::<String>::new()], "{against:?} against {card}");
+
+    let workflow = MockServer::saying(json!({}))?;
+    let address = format!("{}/workflows/1/invoke?api-version=1&sig=hush-sig", workflow.url());
+    let channel =
+        format!("[channels.teams.home]\nwebhook = {}\n", secret(secrets.path(), "webhook", &address)?);
+    let mut fixture = TestHub::start(&agents_on("teams", &channel)).await?;
+    let courier = fixture.agent("courier").await?;
+    let call = |id: &str| json!({"to": "teams:webhook", "message": format!("[Ann](mention:{id})!")});
+    let sent = courier.send_and_wait(&call("0de69e5e-2da8-4cf2-821f-5e6585b2c65b"))?;
+    let card = workflow.heard().pop().context("a card")?.json()["attachments"][0]["content"].clone();
+    ensure!(sent["state"] == "sent" && text(&card["body"][0], "text").ends_with("<at>Ann</at>!"), "{card}");
+    ensure!(card["msteams"]["entities"] == entity("Ann", "0de69e5e-2da8-4cf2-821f-5e6585b2c65b"), "{card}");
+    let refused = courier.post("/v1/messages", &call("29:1abc"))?;
+    ensure!(refused.body["reason"] == "bad_mention", "{refused:?}");
+    Ok(())
+}
+
 /// A card with something of everything.
 fn card() -> Value {
     json!({

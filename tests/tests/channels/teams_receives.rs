@@ -200,3 +200,39 @@ fn a_file_a_press_and_a_choice_in_a_conversation_with_one_person_are_told() -> R
     );
     fixture.hub.terminate()
 }
+
+#[test]
+fn when_a_person_has_read_is_on_the_receipts_of_that_message_and_of_those_before_it() -> Result<()> {
+    let mut fixture = Fixture::start()?;
+    let agent = fixture.hub.agent("engineer")?;
+    let send = |to: &str, words: &str| -> Result<(String, Value)> {
+        let sent = agent.send_and_wait(&json!({"to": to, "message": words}))?;
+        ensure!(sent["state"] == "sent", "{sent}");
+        Ok((text(&sent, "id").to_owned(), sent["parts"][0]["platform_id"].clone()))
+    };
+    let elsewhere = send("teams:19:abc@thread.tacv2#1700000000000", "To all.")?;
+    let sent: Vec<_> = ["One.", "Two.", "Three."]
+        .into_iter()
+        .map(|words| send("teams:a:1abcdef", words))
+        .collect::<Result<_>>()?;
+    let read = |id: &Value| {
+        let name = "application/vnd.microsoft.readReceipt";
+        activity("f:1", &json!({"type": "event", "name": name, "value": {"lastReadMessageId": id}}))
+    };
+    ensure!(fixture.tells(&read(&sent[1].1))? == 200);
+    // In a conversation of several, Teams tells it of one of them: that says nothing.
+    let mut several = read(&elsewhere.1);
+    several["conversation"] = json!({"id": "19:abc@thread.tacv2", "conversationType": "channel"});
+    ensure!(fixture.tells(&several)? == 200);
+    // It is written down within a minute, and before the hub stops.
+    fixture.hub.terminate()?;
+    fixture.hub.run()?;
+    let agent = fixture.hub.anybody(Some(agent.token()));
+    let mut seen = Vec::new();
+    for (id, _) in sent.iter().chain([&elsewhere]) {
+        let receipt = agent.get(&format!("/v1/messages/{id}"))?.taken()?;
+        seen.push(receipt["parts"][0]["read_at"].is_string());
+    }
+    ensure!(seen == [true, true, false, false], "{seen:?}");
+    Ok(())
+}

@@ -205,3 +205,33 @@ fn an_address_for_a_tunnel_has_what_is_posted_and_nothing_else_of_the_hub() -> R
     ensure!(busy.is_some_and(|said| said.contains("retry-after: ")), "there is no end to it");
     Ok(())
 }
+
+/// The account's own bound begins anew with the hub, and the router's does not.
+#[test]
+fn a_program_that_posts_too_much_is_told_so_over_a_restart_and_nothing_of_it_is_lost() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let mut hub = SpawnedHub::start(&config(folder.path(), "")?)?;
+    let post_as = |hub: &SpawnedHub, n: usize| {
+        let headers = [("Authorization", format!("Bearer {TOKEN}")), ("Idempotency-Key", format!("id-{n}"))];
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        hub.anybody(None).raw(
+            "POST",
+            "/v1/hooks/door",
+            &headers,
+            format!("{{\"message\": \"failed {n}\"}}").as_bytes(),
+        )
+    };
+    for n in 0..30 {
+        let taken = post_as(&hub, n)?;
+        ensure!(taken.status == 202, "{n}: {taken:?}");
+    }
+    hub.kill()?;
+    hub.run()?;
+    let refused = post_as(&hub, 30)?;
+    ensure!(refused.status == 429 && refused.body["code"] == "rate_limited", "{refused:?}");
+    ensure!(refused.headers.contains(&("retry-after".into(), "61".into())), "{refused:?}");
+    // One that is on disk is told to be, however much came.
+    let again = post_as(&hub, 29)?;
+    ensure!(again.status == 202 && again.body["duplicate"] == true, "{again:?}");
+    Ok(())
+}

@@ -209,6 +209,35 @@ async fn an_evolution_api_takes_groups_files_polls_and_removals() -> Result<()> 
     Ok(())
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn an_evolution_api_calls_who_was_approved_in_a_group_and_nobody_elsewhere() -> Result<()> {
+    let (server, _secrets, mut fixture) = with_evolution().await?;
+    let agent = fixture.agent("engineer").await?;
+    let to = "whatsapp:120363012345678901@g.us";
+    let words = "[Ann](mention:+4915112345679) and [Bob](mention:175105850253361@lid), the oven! @all";
+    let held = agent.send(&json!({"to": to, "message": words}))?;
+    let seen = fixture.decide(Verdict::Approve).await?;
+    ensure!(seen.pages.concat().contains("[notifies]"), "{seen:?}");
+    let sent = agent.ended(text(&held, "id"), "sent")?;
+    main_job::shown_and_signed(&fixture, text(&sent, "id"), &seen)?;
+    let last = || messages(&server).pop().unwrap_or_default();
+    ensure!(last()["text"] == "[engineer] @4915112345679 and @175105850253361, the oven! @all", "{}", last());
+    let called = json!(["4915112345679@s.whatsapp.net", "175105850253361@lid"]);
+    ensure!(last()["mentioned"] == called && last()["mentionsEveryOne"].is_null(), "{}", last());
+    // With a file it goes as a form.
+    let courier = fixture.agent("courier").await?;
+    let file =
+        json!([{"base64": "aGVsbG8=", "name": "a.txt", "caption": "[Ann](mention:4915112345679)'s list"}]);
+    let sent = courier.send_and_wait(&json!({"to": to, "attachments": file}))?;
+    ensure!(sent["state"] == "sent", "{sent}");
+    let person = json!({"to": "whatsapp:+4915112345678", "message": "[Ann](mention:+4915112345679)!"});
+    let refused = agent.post("/v1/messages", &person)?;
+    ensure!(refused.body.to_string().contains("in groups alone"), "{refused:?}");
+    let refused = agent.post("/v1/messages", &json!({"to": to, "message": "[all](mention:everyone)"}))?;
+    ensure!(refused.body["reason"] == "bad_mention", "{refused:?}");
+    Ok(())
+}
+
 /// The messages that an Evolution API keeps of a conversation.
 fn kept(server: &MockServer, jid: &str) -> Result<Vec<Value>> {
     let http = ureq::Agent::config_builder().proxy(None).build().new_agent();

@@ -203,7 +203,7 @@ impl Texts {
     }
 
     /// An open text that is the same as `text`, but each label of a mention is what `written` says.
-    pub(crate) fn with_mentions(text: Text<'_>, written: impl Fn(&Link) -> Option<String>) -> Self {
+    pub(crate) fn with_mentions(text: Text<'_>, written: impl Fn(&Link, &str) -> Option<String>) -> Self {
         let mut out = Self::default();
         let mut kept = None;
         for (at, slice, style) in text.slices_at(0..text.text.len()) {
@@ -212,14 +212,15 @@ impl Texts {
                 continue;
             };
             let (begins, ends) = (at == link.range.start, at + slice.len() == link.range.end);
-            let mention = written(link);
+            let mention = written(link, &text.text[link.range.clone()]);
             if begins || kept.is_none() {
                 kept = Some(out.open_link(link.url.clone()));
             }
             match &mention {
                 Some(mention) if begins => {
-                    let style = TextStyle::new(style.attributes().filter(|one| *one != Attribute::Code));
-                    out.push(mention, style.with_link(kept));
+                    // Whatever marks there are stand around the mention and not in it.
+                    let styles = style.attributes().filter(|one| *one != Attribute::Code && !one.is_link());
+                    out.push(mention, TextStyle::new(styles.chain(kept.map(Attribute::Link))));
                 }
                 Some(_) => {}
                 None => out.push(slice, style.with_link(kept)),

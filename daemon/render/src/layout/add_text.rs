@@ -37,9 +37,9 @@ impl<'a> Builder<'a> {
     /// The text with each mention as the platform writes it, where that has no label.
     fn with_mentions(&self, text: TextCow<'a>) -> TextCow<'a> {
         let markup = self.layout.markup;
-        let is_written = |link: &Link| markup.mention(link).is_some();
+        let is_written = |link: &Link| link.person().is_some_and(|id| markup.calls(id));
         match text.text().links().iter().any(is_written) {
-            true => Texts::with_mentions(text.text(), |link| markup.mention(link)).into(),
+            true => Texts::with_mentions(text.text(), |link, label| markup.mention(link, label)).into(),
             false => text,
         }
     }

@@ -19,6 +19,9 @@ const TELEGRAM_MAX_ENTITIES: usize = 100;
 /// to read.
 const TELEGRAM_MAX_MARKUP_BYTES: usize = 9_500;
 
+/// The longest name of somebody who is called, in characters.
+const MAX_NAME: usize = 60;
+
 /// Stands for "no limit", and is small enough that sums of several cannot overflow.
 const UNLIMITED: usize = usize::MAX / 4;
 
@@ -107,7 +110,7 @@ impl BodyMarkup {
     /// Whether the platform gets `link` as a link. Otherwise its URL is written after the label.
     pub(crate) fn accepts_link(self, link: &Link) -> bool {
         if let Some(id) = link.person() {
-            return self.mention(link).is_some() || self == Self::Telegram && is_number(id);
+            return self.calls(id) || self == Self::Telegram && is_number(id);
         }
         match self {
             Self::Plain | Self::Styles | Self::Marks(Notation::WhatsApp) => false,
@@ -118,24 +121,47 @@ impl BodyMarkup {
         }
     }
 
-    /// What calls the person whom `link` names, where that takes the place of its label: the platform shows a name of its
-    /// own. What is no person's id there calls nobody, and no group either.
+    /// Whether the person of this id is called by what takes the place of a link's label ([`mention`](Self::mention)). What is no
+    /// person's id there calls nobody, and no group either.
+    pub(crate) fn calls(self, id: &str) -> bool {
+        match self {
+            Self::Styles => is_uuid(id) || id.strip_prefix('+').is_some_and(is_phone_number),
+            Self::Marks(Notation::Slack) => id.bytes().all(|b| b.is_ascii_alphanumeric()),
+            Self::Marks(Notation::Discord) => is_number(id),
+            Self::Marks(Notation::GoogleChat) => id.strip_prefix("users/").is_some_and(is_number),
+            Self::Marks(Notation::WhatsApp) => {
+                id.strip_suffix("@lid").map_or_else(|| is_phone_number(without_plus(id)), is_number)
+            }
+            Self::Marks(Notation::Teams) => {
+                is_uuid(id) || id.strip_prefix("29:").is_some_and(is_word) || is_principal(id)
+            }
+            _ => false,
+        }
+    }
+
+    /// What takes the place of the label of a link that [calls](Self::calls) a person. Slack, Discord, Google Chat and WhatsApp
+    /// show a name of their own for it. Signal, which shows one too, and Teams are told beside the text where it is: there it is the
+    /// name, in one line, without signs that mean something.
     ///
     /// <https://docs.slack.dev/messaging/formatting-message-text#mentioning-users>,
     /// <https://docs.discord.com/developers/reference#message-formatting>,
-    /// <https://developers.google.com/workspace/chat/format-messages#messages-@mention>
-    pub(crate) fn mention(self, link: &Link) -> Option<String> {
-        let id = link.person()?;
-        match self {
-            Self::Marks(Notation::Slack) if id.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-                Some(format!("<@{id}>"))
-            }
-            Self::Marks(Notation::Discord) if is_number(id) => Some(format!("<@{id}>")),
-            Self::Marks(Notation::GoogleChat) if id.strip_prefix("users/").is_some_and(is_number) => {
-                Some(format!("<{id}>"))
-            }
-            _ => None,
-        }
+    /// <https://developers.google.com/workspace/chat/format-messages#messages-@mention>,
+    /// <https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc> (`--mention`),
+    /// <https://learn.microsoft.com/microsoftteams/platform/bots/how-to/conversations/channel-and-group-conversations#work-with-mentions>
+    pub(crate) fn mention(self, link: &Link, label: &str) -> Option<String> {
+        let id = link.person().filter(|id| self.calls(id))?;
+        Some(match self {
+            Self::Styles => format!("@{}", name(label, id)),
+            Self::Marks(Notation::Teams) => name(label, id),
+            Self::Marks(Notation::WhatsApp) => format!("@{}", without_plus(id.trim_end_matches("@lid"))),
+            Self::Marks(Notation::GoogleChat) => format!("<{id}>"),
+            _ => format!("<@{id}>"),
+        })
+    }
+
+    /// Whether the platform is told beside the text who is called where.
+    pub(crate) fn lists_mentions(self) -> bool {
+        matches!(self, Self::Styles | Self::Marks(Notation::Teams))
     }
 
     /// Whether the label of a link may have styles of its own.
@@ -214,6 +240,51 @@ impl BodyMarkup {
 
 fn is_number(id: &str) -> bool {
     id.bytes().all(|b| b.is_ascii_digit()) && !id.is_empty()
+}
+
+/// A number with its country's code (ITU-T E.164).
+fn is_phone_number(id: &str) -> bool {
+    is_number(id) && (7..=15).contains(&id.len())
+}
+
+fn without_plus(id: &str) -> &str {
+    id.strip_prefix('+').unwrap_or(id)
+}
+
+fn is_word(id: &str) -> bool {
+    id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b)) && !id.is_empty()
+}
+
+fn is_uuid(id: &str) -> bool {
+    let is_sign = |(at, b): (usize, u8)| match at {
+        8 | 13 | 18 | 23 => b == b'-',
+        _ => b.is_ascii_hexdigit(),
+    };
+    id.len() == 36 && id.bytes().enumerate().all(is_sign)
+}
+
+/// `ann@example.org`, by which somebody signs in at Microsoft.
+fn is_principal(id: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_+".contains(&b))
+    };
+    id.split_once('@').is_some_and(|(name, host)| {
+        name.split('.').all(is_part) && host.contains('.') && host.split('.').all(is_part)
+    })
+}
+
+/// A person's name in one line, without signs that mean something in a text; their id, if nothing is left.
+fn name(label: &str, id: &str) -> String {
+    let means_something = |c: char| c.is_ascii() && !c.is_ascii_alphanumeric() && !"-.,'".contains(c);
+    let sign = |c: char| if means_something(c) { ' ' } else { c };
+    let of = |text: &str| text.chars().map(sign).collect::<String>();
+    let words = of(label);
+    let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let name: String = words.chars().take(MAX_NAME).collect();
+    match name.trim_end() {
+        "" => of(id).split_whitespace().collect::<Vec<_>>().join(" "),
+        name => name.to_owned(),
+    }
 }
 
 /// Whether the language of a code block can be written into markup as it is.

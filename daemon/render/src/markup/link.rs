@@ -9,11 +9,16 @@ use super::escape::escape_text;
 /// What is written before and after the label of `link` inside the text: the marks of a link, or its URL for the reader.
 /// Nothing if the label is the URL already.
 pub(crate) fn marks_around_label(markup: BodyMarkup, text: Text<'_>, link: &Link) -> (String, String) {
-    if link.is_bare(&text.as_str()[link.range.clone()]) {
-        return Default::default();
-    }
     if link.person().is_some() {
         // Telegram's is a tag; others have another label, or the name alone.
+        return match markup {
+            BodyMarkup::Marks(Notation::Teams) if markup.accepts_link(link) => {
+                ("<at>".into(), "</at>".into())
+            }
+            _ => Default::default(),
+        };
+    }
+    if link.is_bare(&text.as_str()[link.range.clone()]) {
         return Default::default();
     }
     if !markup.accepts_link(link) {

@@ -41,8 +41,80 @@ fn each_platform_gets_its_own_mention_and_an_approver_the_id() {
     let matrix = "<p><a href=\"https://matrix.to/#/@a%2Fb:hub.test\">Ann</a>, hi</p>";
     let expected = [matrix, "Ann <mention:@a/b:hub.test>, hi"];
     is("[Ann](mention:@a/b:hub.test), hi", html(Dialect::Matrix), expected, &["@a/b:hub.test"]);
+    let whatsapp = "@4915112345679 and @175105850253361!";
+    let text = "[Ann](mention:+4915112345679) and [Bob](mention:175105850253361@lid)!";
+    let shown = "@4915112345679 <mention:+4915112345679> and @175105850253361 <mention:175105850253361@lid>!";
+    is(text, marks(Notation::WhatsApp), [whatsapp, shown], &["+4915112345679", "175105850253361@lid"]);
     // What programs without markup show has the name alone.
     assert_eq!(parts("[Ann](mention:@a:b), hi", html(Dialect::Matrix))[0].text, "Ann, hi");
+}
+
+/// Whom a part calls, and the text that stands there.
+fn called(part: &Part) -> Vec<(&str, String)> {
+    let units: Vec<u16> = part.text.encode_utf16().collect();
+    let of = |one: &Mention| String::from_utf16(&units[one.start..one.start + one.len]).unwrap();
+    part.called.iter().map(|one| (one.id.as_str(), of(one))).collect()
+}
+
+const UUID: &str = "aaaaaaaa-0000-4000-8000-00000000000b";
+
+#[test]
+fn signal_is_told_beside_the_text_where_somebody_is_called() {
+    let signal = Flavour { markup: Markup::Styles, ..marks(Notation::Slack) };
+    let text =
+        format!("😀 **Hi [Ann](mention:{UUID})**, [Bob\\_B](mention:+4915112345679)! [ ](mention:{UUID})");
+    let [part] = &parts(&text, signal)[..] else { panic!() };
+    assert_eq!(part.text, format!("😀 Hi @Ann, @Bob B! @{UUID}"));
+    let ann = (UUID, "@Ann".to_owned());
+    assert_eq!(called(part), [ann, ("+4915112345679", "@Bob B".into()), (UUID, format!("@{UUID}"))]);
+    assert_eq!(part.mentions, [UUID, "+4915112345679"]);
+    assert!(part.shown.contains(&format!("@Ann <mention:{UUID}>")), "{}", part.shown);
+    assert_eq!(part.styles[0].start, 3);
+}
+
+#[test]
+fn teams_is_told_by_name_whom_a_tag_calls_and_no_mark_stands_in_it() {
+    let teams = marks(Notation::Teams);
+    for (text, sent, id) in [
+        ("Hi [Ann](mention:29:1a-b_c)!", "Hi <at>Ann</at>!", "29:1a-b_c"),
+        ("**[Ann *Lee*](mention:ann@hub.test)**", "**<at>Ann Lee</at>**", "ann@hub.test"),
+        ("[**Ann**](mention:29:1)", "**<at>Ann</at>**", "29:1"),
+        ("[`</at>` & _A_*b*](mention:29:1)", "<at>at Ab</at>", "29:1"),
+        ("# [Ann](mention:29:1) a_b", "**<at>Ann</at> a\\_b**", "29:1"),
+    ] {
+        let [part] = &parts(text, teams)[..] else { panic!() };
+        assert_eq!((part.text.as_str(), &part.mentions[..]), (sent, &[id.to_owned()][..]));
+        let [one] = &part.called[..] else { panic!("{part:?}") };
+        assert!(sent.contains(&format!("<at>{}</at>", one.name)) && one.id == id, "{one:?}");
+        assert_eq!(called(part), [(id, one.name.clone())]);
+    }
+    // What an agent writes itself is no tag.
+    let [part] = &parts("<at>Ann</at>", teams)[..] else { panic!() };
+    assert!(!part.text.contains("<at>") && part.called.is_empty(), "{}", part.text);
+}
+
+#[test]
+fn where_somebody_is_called_is_said_for_each_part_and_no_name_is_cut() {
+    let text = "[Ann Lee](mention:+4915112345679) wörds 😀 ".repeat(30);
+    for markup in [Markup::Styles, Markup::Marks(Notation::Teams)] {
+        for limit in 80..140 {
+            let flavour = Flavour { markup, limit: Some(limit), ..marks(Notation::Slack) };
+            let text = match markup {
+                Markup::Styles => text.clone(),
+                _ => text.replace("+4915112345679", "29:1abc"),
+            };
+            let parts = parts(&text, flavour);
+            let mut names = 0;
+            for part in &parts {
+                names += part.called.len();
+                for (_, name) in called(part) {
+                    assert!(["@Ann Lee", "Ann Lee"].contains(&name.as_str()), "{name}");
+                }
+                assert_eq!(part.text.matches("Ann").count(), part.called.len());
+            }
+            assert!(parts.len() > 3 && names == 30, "{names}");
+        }
+    }
 }
 
 #[test]
@@ -61,6 +133,8 @@ fn what_is_no_persons_id_calls_nobody_anywhere() {
             let (sent, _, called) = sent(&text, marks(notation));
             assert!(sent.starts_with("Ann") && called.is_empty(), "{notation:?}: {id}: {sent} {called:?}");
         }
+        let signal = Flavour { markup: Markup::Styles, ..marks(Notation::Slack) };
+        assert!(parts(&text, signal)[0].called.is_empty(), "{id}");
         for dialect in [Dialect::Telegram, Dialect::Matrix, Dialect::Email] {
             let (sent, _, called) = sent(&text, html(dialect));
             assert!(!sent.contains("<a ") && called.is_empty(), "{dialect:?}: {id}: {sent} {called:?}");
@@ -169,6 +243,35 @@ proptest! {
                 let html = part.html.unwrap();
                 balanced(&html).map_err(TestCaseError::fail)?;
                 prop_assert_eq!(html.contains("tg://user?id="), dialect == Dialect::Telegram && !part.mentions.is_empty());
+            }
+        }
+    }
+
+    /// Where a platform is told beside the text, each place is the name's, none is in another, and Teams' tags are these.
+    #[test]
+    fn each_place_that_is_told_is_a_names(text in mixed(), limit in 80_usize..200) {
+        for (markup, ann, bob) in
+            [(Markup::Styles, "+4915112345679", UUID), (Markup::Marks(Notation::Teams), "29:42", "29:7")]
+        {
+            let text = text.replace("mention:42", &format!("mention:{ann}")).replace("mention:7", &format!("mention:{bob}"));
+            let flavour = Flavour { markup, limit: Some(limit), ..marks(Notation::Slack) };
+            let parts = super::render(&parse(&text), &flavour).unwrap();
+            promises::hold(&text, &flavour, &parts).map_err(TestCaseError::fail)?;
+            for part in parts {
+                let mut before = 0;
+                for one in &part.called {
+                    prop_assert!(one.start >= before && one.len > 0, "{:?} of {:?}", part, text);
+                    before = one.start + one.len;
+                    prop_assert!(part.mentions.contains(&one.id));
+                }
+                let names: Vec<String> = part.called.iter().map(|one| one.name.clone()).collect();
+                let read: Vec<String> = called(&part).into_iter().map(|(_, name)| name).collect();
+                prop_assert_eq!(&read, &names, "{:?} of {:?}", part.text, text);
+                prop_assert_eq!(part.called.is_empty(), part.mentions.is_empty());
+                if markup != Markup::Styles {
+                    let tags = part.text.split("<at>").skip(1).filter_map(|rest| rest.split_once("</at>"));
+                    prop_assert_eq!(tags.map(|(name, _)| name.to_owned()).collect::<Vec<_>>(), names);
+                }
             }
         }
     }

@@ -15,7 +15,7 @@ use crate::markup::{
     BodyMarkup, Replacement, TelegramTag, escape_table_lines, is_language_name, marks_around_label,
     part_start_escape, supported_slices,
 };
-use crate::part::{Style, StyleKind};
+use crate::part::{Mention, Style, StyleKind};
 
 /// Longer text is escaped without checking first whether that is necessary.
 const MAX_CHECKED_BYTES: usize = 8;
@@ -28,6 +28,8 @@ pub(crate) struct Body {
     pub(crate) styles: Vec<Style>,
     /// Whom it calls.
     pub(crate) mentions: Vec<String>,
+    /// And where, if the platform is told.
+    pub(crate) called: Vec<Mention>,
 }
 
 pub(crate) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Body {
@@ -38,6 +40,7 @@ pub(crate) fn write(layout: &Layout<'_>, pieces: &[Piece]) -> Body {
         html: String::with_capacity(html_bytes),
         styles: Vec::new(),
         mentions: Vec::new(),
+        called: Vec::new(),
     };
     let mut writer = Writer {
         markup: layout.markup,
@@ -70,7 +73,7 @@ struct Writer<'a> {
     needs_escape: bool,
     /// Whether a scan of the whole piece found no such character, so what is written now need not be checked.
     is_known_clean: bool,
-    /// UTF-16 units of the text so far.
+    /// UTF-16 units of the text so far, if something is told by them.
     utf16: usize,
     /// The open styles and where they began.
     open_styles: Vec<(StyleKind, usize)>,
@@ -216,7 +219,10 @@ impl Writer<'_> {
                 tag.push_open(&mut self.body.html);
             }
             match attribute {
-                Attribute::Link(link) => self.around_label(text, link, |(before, _)| before),
+                Attribute::Link(link) => {
+                    self.around_label(text, link, |(before, _)| before);
+                    self.begin_mention(text, link);
+                }
                 attribute => {
                     self.literal(self.markup.marks(attribute)[0]);
                     self.begin_style(style_kind(attribute));
@@ -240,6 +246,23 @@ impl Writer<'_> {
             let is_known_clean = std::mem::take(&mut self.is_known_clean);
             self.literal(&marks);
             self.is_known_clean = is_known_clean;
+        }
+    }
+
+    /// Notes where somebody is called whose name follows.
+    fn begin_mention(&mut self, text: Text<'_>, link: usize) {
+        let called = text.links().get(link).filter(|link| self.markup.accepts_link(link));
+        if let Some((link, id)) = called.and_then(|link| Some((link, link.person()?)))
+            && self.markup.lists_mentions()
+        {
+            let name = &text.as_str()[link.range.clone()];
+            let len = Unit::Utf16.count(name);
+            self.body.called.push(Mention {
+                id: id.to_owned(),
+                name: name.to_owned(),
+                start: self.utf16,
+                len,
+            });
         }
     }
 
@@ -286,7 +309,7 @@ impl Writer<'_> {
         self.needs_escape |= !self.is_known_clean && (newline.len() > 1 || may_need_escape(text));
         let start = self.body.text.len();
         push_lines(text, newline, &mut self.body.text);
-        if self.markup == BodyMarkup::Styles {
+        if self.markup.lists_mentions() {
             self.utf16 += Unit::Utf16.count(&self.body.text[start..]);
         }
     }

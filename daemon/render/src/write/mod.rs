@@ -52,5 +52,6 @@ pub(crate) fn write_part(layout: &Layout<'_>, pieces: &[Piece], flavour: &Flavou
     });
     let spoilers = if flavour.markup.hides_spoilers() { SpoilerForm::Marked } else { SpoilerForm::Labelled };
     let shown = visible::write(layout, pieces, UrlForm::Angle, spoilers);
-    Part { units: flavour.unit.count(&text), text, html, styles: body.styles, shown, mentions, preview }
+    let (units, styles, called) = (flavour.unit.count(&text), body.styles, body.called);
+    Part { text, html, styles, units, shown, mentions, called, preview }
 }

@@ -1,5 +1,7 @@
 //! Files of a message: whether they fit, and where they stand among its parts.
 
+use gatepost_chunk::Unit;
+
 use super::{
     capability_check::without,
     content::{Piece, rendered},
@@ -11,7 +13,7 @@ use crate::{
         attachment::Attachment,
         refusal::{Code, Refusal},
     },
-    render::{self, Flavour, Part},
+    render::{self, Flavour, Mention, Part},
 };
 
 /// The most bytes of files in one request: what a slow line takes in the time that a delivery has.
@@ -125,7 +127,10 @@ fn append(whole: &mut Part, more: Part) {
         *whole = more;
         return;
     }
-    whole.text = format!("{}\n\n{}", whole.text, more.text);
+    let before = format!("{}\n\n", whole.text);
+    let units = Unit::Utf16.count(&before);
+    whole.called.extend(more.called.into_iter().map(|one| Mention { start: one.start + units, ..one }));
+    whole.text = before + &more.text;
     whole.shown = format!("{}\n\n{}", whole.shown, more.shown);
     if let (Some(html), Some(more)) = (&mut whole.html, more.html) {
         html.push('\n');

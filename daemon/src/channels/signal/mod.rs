@@ -137,6 +137,11 @@ impl Adapter for Signal {
         target::is_name(address)
     }
 
+    /// By a number or a UUID: a user name can be taken by another.
+    fn is_mentionable(&self, id: &str) -> bool {
+        target::person(id).is_some_and(|person| person.eq_ignore_ascii_case(id))
+    }
+
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
         match target::is_name(address) {
             true => self.client.named(address).await,

@@ -34,6 +34,7 @@ pub(in crate::channels) const KEYS: &[Key] = &[
 pub(super) const CAPABILITIES: Capabilities = Capabilities {
     channel: "signal",
     replies: true,
+    mentions: true,
     address_hint: target::HINT,
     files: Some(FileRules {
         max_size: MAX_FILE,

@@ -16,7 +16,7 @@ use crate::{
         attachment::Attachment,
         operation::{Operation, Poll},
     },
-    render::Part,
+    render::{Mention, Part},
 };
 
 /// A message whose id cannot be read.
@@ -177,7 +177,17 @@ fn text(account: &str, address: &str, part: &Part) -> Value {
             part.styles.iter().map(|style| format!("{}:{}:{}", style.start, style.len, style.kind.name()));
         params["textStyle"] = json!(styles.collect::<Vec<_>>());
     }
+    let mentions: Vec<String> = part.called.iter().filter_map(mention).collect();
+    if !mentions.is_empty() {
+        params["mention"] = json!(mentions);
+    }
     params
+}
+
+/// `START:LENGTH:RECIPIENT`, in UTF-16 units of the text, of which applications show the person's name in the place of these
+/// (<https://github.com/AsamK/signal-cli/blob/master/man/signal-cli.1.adoc>, `--mention`).
+fn mention(called: &Mention) -> Option<String> {
+    Some(format!("{}:{}:{}", called.start, called.len, person(&called.id)?))
 }
 
 /// All but what stands for itself in a file's name.

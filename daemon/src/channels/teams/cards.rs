@@ -76,8 +76,8 @@ pub(super) fn attachment(card: &Value) -> Value {
     json!({ "contentType": TYPE, "content": card })
 }
 
-/// A text, and beneath it what goes with it; nothing of either may be there.
-pub(super) fn with(text: &str, extras: &Extras) -> Value {
+/// A text, with the entities by which it calls people, and beneath it what goes with it; nothing of either may be there.
+pub(super) fn with(text: &str, extras: &Extras, called: &[Value]) -> Value {
     let mut card = match &extras.card {
         Some(Value::Object(own)) => own.clone(),
         _ => Map::new(),
@@ -96,6 +96,15 @@ pub(super) fn with(text: &str, extras: &Extras) -> Value {
     card.insert("type".into(), json!("AdaptiveCard"));
     card.entry("version").or_insert_with(|| json!(VERSION));
     card.insert("body".into(), json!(body));
+    if !called.is_empty() {
+        // <https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format#mention-support-within-adaptive-cards>
+        let mut own = match card.remove("msteams") {
+            Some(Value::Object(own)) => own,
+            _ => Map::new(),
+        };
+        own.insert("entities".into(), json!(called));
+        card.insert("msteams".into(), Value::Object(own));
+    }
     Value::Object(card)
 }
 
@@ -269,7 +278,7 @@ mod tests {
             ..Extras::default()
         };
         assert_eq!(
-            with("**Tea?**", &extras),
+            with("**Tea?**", &extras, &[]),
             json!({
                 "type": "AdaptiveCard", "version": "1.4", "lang": "de",
                 "body": [

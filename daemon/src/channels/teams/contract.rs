@@ -50,7 +50,7 @@ pub(in crate::channels) const CONTRACTS: &[Contract] = &[
         unknown: &[],
         acquainted: &[],
         message: "1",
-        user: "29:1",
+        user: "ann@hub.test",
         file: ("", ""),
         card: CARD,
         secret: Some(|stage, age| {

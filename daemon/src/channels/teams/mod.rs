@@ -4,7 +4,7 @@
 //! unknown, and sent again only by somebody who takes two copies. What is done to a message can be repeated.
 //!
 //! An activity has a text or a card, never both: Teams would make two messages of it. So where buttons or a card go along,
-//! the text stands in the card, above them. Mentions take an entity beside the text, of which there is none here.
+//! the text stands in the card, above them.
 //!
 //! Small pictures stand in a message. Any other file is offered, in a conversation with one person ([`consent`]), and handed
 //! over once they accept ([`file_transfer`]), which Teams tells by the hub's HTTP interface, where it must be believed
@@ -185,6 +185,11 @@ impl Adapter for Teams {
     /// bot has with them. Where a workflow posts nobody knows, so that nothing evades a `hold` by going through it.
     fn identity(&self, address: &str) -> Spelling {
         if target::tells(address) { Spelling::known(address) } else { Spelling::Ask }
+    }
+
+    /// A workflow knows nobody by the id that a bot has for them.
+    fn is_mentionable(&self, id: &str) -> bool {
+        target::is_person(id) && !(self.client.is_webhook() && target::is_bots_own(id))
     }
 
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {

@@ -56,6 +56,7 @@ pub(in crate::channels) const KEYS: &[Key] = &[
 /// What a workflow's webhook can do.
 pub(super) const WEBHOOK: Capabilities = Capabilities {
     channel: "teams",
+    mentions: true,
     address_hint: "webhook: the one place that the workflow posts to",
     // Nobody hears of a press: it opens addresses alone.
     buttons: Some(ButtonRules { data: 0, ..BUTTONS }),

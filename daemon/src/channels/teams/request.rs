@@ -10,6 +10,7 @@ use super::{
 use crate::{
     channels::{OperationRequest, OutgoingPart, Refused, sender::members},
     message::{attachment::Attachment, operation::Operation},
+    render::{Mention, Part},
 };
 
 /// A request. Its conversation is the target's, its thread in Teams' own spelling.
@@ -85,13 +86,14 @@ impl Request {
 /// The request of a part.
 pub(super) fn compose(outgoing: &OutgoingPart<'_>, webhook: bool) -> Result<Request, Refused> {
     let text = &outgoing.part.text;
-    let carded = || json!([cards::attachment(&cards::with(text, outgoing.extras))]);
+    let called = called(outgoing.part)?;
+    let carded = || json!([cards::attachment(&cards::with(text, outgoing.extras, &called))]);
     if webhook {
         let message = members(json!({ "type": "message", "attachments": carded() }));
         return Ok(Request::Post { message });
     }
     let mut activity = match outgoing.extras.is_empty() {
-        true => message(text),
+        true => message(text, &called),
         // What a notification reads, for a card has no words of its own.
         false => json!({ "type": "message", "summary": outgoing.headline, "attachments": carded() }),
     };
@@ -120,7 +122,32 @@ fn quote(activity: &mut Value, message: &str) {
     }
     let text = activity["text"].as_str().unwrap_or_default();
     activity["text"] = json!(format!("<quoted messageId=\"{message}\"/> {text}").trim_end());
-    activity["entities"] = json!([{ "type": "quotedReply", "quotedReply": { "messageId": message } }]);
+    let entity = json!({ "type": "quotedReply", "quotedReply": { "messageId": message } });
+    match activity["entities"].as_array_mut() {
+        Some(entities) => entities.push(entity),
+        None => activity["entities"] = json!([entity]),
+    }
+}
+
+/// Whom a text calls: an entity for each name in it
+/// (<https://learn.microsoft.com/microsoftteams/platform/bots/how-to/conversations/channel-and-group-conversations#work-with-mentions>).
+fn called(part: &Part) -> Result<Vec<Value>, Refused> {
+    let mut called: Vec<&Mention> = Vec::new();
+    for one in &part.called {
+        match called.iter().find(|other| other.name == one.name) {
+            None => called.push(one),
+            Some(other) if other.id == one.id => {}
+            // Teams knows by the name alone whom it is to call.
+            Some(_) => {
+                return Err(Refused(format!(
+                    "two people are called {} in one message: give one another name in [name](mention:ID)",
+                    one.name
+                )));
+            }
+        }
+    }
+    let entity = |Mention { id, name, .. }: &Mention| json!({ "type": "mention", "text": format!("<at>{name}</at>"), "mentioned": { "id": id, "name": name } });
+    Ok(called.into_iter().map(entity).collect())
 }
 
 /// A file that stands in no message: its reader is asked to accept it, which Teams has for one person alone.
@@ -133,6 +160,11 @@ fn offer(outgoing: &OutgoingPart<'_>, file: &Attachment) -> Result<Request, Refu
     }
     if let Some(why) = consent::unfit(&file.name, file.size) {
         return Err(Refused(why));
+    }
+    if !outgoing.part.mentions.is_empty() {
+        return Err(Refused::because(
+            "a file that has to be accepted notifies nobody: mention them in the message's text",
+        ));
     }
     if !outgoing.extras.is_empty() {
         return Err(Refused::because(
@@ -152,6 +184,10 @@ fn offer(outgoing: &OutgoingPart<'_>, file: &Attachment) -> Result<Request, Refu
 /// The request of what is no new text; none for what there is not.
 pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Result<Request, Refused>> {
     let there = conversation(op.address, op.thread);
+    let called = match op.part.map_or(Ok(Vec::new()), called) {
+        Ok(called) => called,
+        Err(refused) => return Some(Err(refused)),
+    };
     Some(Ok(match op.operation {
         Operation::Poll(poll) => {
             let card = cards::attachment(&cards::poll(poll));
@@ -164,10 +200,10 @@ pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Result<Requ
             if let Some(part) = op.part {
                 text = format!("{text}\n\n{}", part.text);
             }
-            send(&conversation(op.address, root.as_deref()), None, message(&text))
+            send(&conversation(op.address, root.as_deref()), None, message(&text, &called))
         }
         Operation::Edit { message: id } => {
-            let activity = members(message(&op.part?.text));
+            let activity = members(message(&op.part?.text, &called));
             Request::Update { conversation: there, id: id.clone(), activity }
         }
         Operation::Delete { message: id } => Request::Delete { conversation: there, id: id.clone() },
@@ -175,11 +211,14 @@ pub(super) fn compose_operation(op: &OperationRequest<'_>) -> Option<Result<Requ
     }))
 }
 
-fn message(text: &str) -> Value {
+fn message(text: &str, called: &[Value]) -> Value {
     let mut activity = json!({ "type": "message" });
     if !text.is_empty() {
         activity["text"] = json!(text);
         activity["textFormat"] = json!("markdown");
+    }
+    if !called.is_empty() {
+        activity["entities"] = json!(called);
     }
     activity
 }

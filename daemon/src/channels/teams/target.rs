@@ -52,6 +52,28 @@ pub(super) fn is_personal(address: &str) -> bool {
     address.starts_with("a:") || is_guid(address)
 }
 
+/// Whether an id is one person's: the one that a bot has for them, theirs in Entra, or the name by which they sign in
+/// (<https://learn.microsoft.com/microsoftteams/platform/task-modules-and-cards/cards/cards-format#microsoft-entra-object-id-and-upn-in-user-mention>).
+pub(super) fn is_person(id: &str) -> bool {
+    is_guid(id) || is_bots_own(id) || is_principal(id)
+}
+
+/// `29:…`, which is another for each bot.
+pub(super) fn is_bots_own(id: &str) -> bool {
+    id.strip_prefix("29:").is_some_and(|id| {
+        !id.is_empty() && id.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_".contains(&b))
+    })
+}
+
+fn is_principal(id: &str) -> bool {
+    let is_part = |part: &str| {
+        !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_+".contains(&b))
+    };
+    id.split_once('@').is_some_and(|(name, host)| {
+        name.split('.').all(is_part) && host.contains('.') && host.split('.').all(is_part)
+    })
+}
+
 /// Where a webhook posts.
 pub(super) fn of_webhook(address: &str) -> Result<String, &'static str> {
     match address {

@@ -93,6 +93,12 @@ impl Believer {
         find(&keys)
     }
 
+    /// As if the keys had been asked for some time ago.
+    #[cfg(test)]
+    pub(super) async fn asked_long_ago(&self) {
+        self.keys.lock().await.asked = None;
+    }
+
     async fn published(&self, http: &Http) -> Result<Vec<Key>, String> {
         let get = async |url: Url| {
             let answer = http.ask_within(http.client.get(url), ANSWER, &mut RateHints::default()).await;

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::target::{MessageId, NO_MESSAGE, jid};
+use super::target::{MessageId, NO_MESSAGE, called, jid};
 use crate::{
     channels::{OperationRequest, OutgoingPart, Refused},
     message::{attachment::Attachment, operation::Operation},
@@ -141,6 +141,18 @@ pub(super) fn compose(outgoing: &OutgoingPart<'_>, previews: bool) -> Result<Req
             ("message/sendMedia", body)
         }
     };
+    if !outgoing.part.mentions.is_empty() {
+        // To anybody else it hands on none (`sendMessageWithTyping`, `whatsapp.baileys.service.ts`).
+        if !outgoing.address.ends_with("@g.us") {
+            return Err(Refused::because(
+                "WhatsApp has mentions in groups alone: write the name without a link",
+            ));
+        }
+        let mut called: Vec<String> = outgoing.part.mentions.iter().filter_map(|id| called(id)).collect();
+        called.dedup();
+        // As they are: of bare digits it makes another number in some countries (`createJid`, `src/utils/createJid.ts`).
+        body["mentioned"] = json!(called);
+    }
     if let Some(id) = outgoing.reply_to {
         let Some(message) = MessageId::read(id) else { return Err(Refused::because(NO_MESSAGE)) };
         body["quoted"] = json!({ "key": { "id": message.id } });

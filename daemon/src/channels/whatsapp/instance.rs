@@ -194,14 +194,17 @@ impl Instance {
     }
 }
 
-/// A stored body as a form, with the file itself behind the fields. What is answered stands in brackets, which the server's
-/// parser (multer, append-field) makes an object again.
+/// A stored body as a form, with the file itself behind the fields. What is answered, and each who is called, stands in
+/// brackets, of which the server's parser (multer, append-field) makes an object and a list again.
 fn form(body: &Value, place: &str, file: Checked) -> Option<Form> {
     let mut form = Form::new();
     for (name, value) in body.as_object()?.iter().filter(|(name, _)| *name != place) {
         form = match (name.as_str(), value) {
             ("quoted", quoted) => form.text("quoted[key][id]", quoted["key"]["id"].as_str()?.to_owned()),
             (_, Value::String(text)) => form.text(name.clone(), text.clone()),
+            (name, Value::Array(items)) => items.iter().try_fold(form, |form, item| {
+                Some(form.text(format!("{name}[]"), item.as_str()?.to_owned()))
+            })?,
             _ => return None,
         };
     }

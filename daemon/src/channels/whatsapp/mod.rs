@@ -258,6 +258,12 @@ impl Adapter for WhatsApp {
         target::identity(address).map_or(Spelling::Ask, Spelling::known)
     }
 
+    /// By a number, or by the hidden id that WhatsApp tells in its place. Meta's own ids of people are known to the Cloud API alone,
+    /// which has no mentions.
+    fn is_mentionable(&self, id: &str) -> bool {
+        target::called(id).is_some()
+    }
+
     async fn identify(&self, address: &str) -> Result<Identity, Unidentified> {
         Err(Unidentified::not_known(match target::is_user(address) || target::is_lid(address) {
             true => "WhatsApp does not say which number is behind a user's id",

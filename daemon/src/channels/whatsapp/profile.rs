@@ -109,6 +109,7 @@ pub(super) const EVOLUTION: Capabilities = Capabilities {
         form: FileForm::Captioned,
         kinds: &[],
     }),
+    mentions: true,
     actions: &[Action::React, Action::Poll, Action::Delete],
     buttons: None,
     // `pollMessageSchema`; the lengths are WhatsApp's own.

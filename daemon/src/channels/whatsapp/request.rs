@@ -71,7 +71,12 @@ pub(super) fn compose(
     let answered = outgoing.reply_to.and_then(MessageId::read).map(|id| id.way());
     // What the first does not take, the second does.
     let foreign = ways.evolution && outgoing.files.iter().any(|file| !cloud::takes(file));
-    let wanted = if group {
+    // Its text messages have none (<https://developers.facebook.com/docs/whatsapp/cloud-api/reference/messages>).
+    let calls = !outgoing.part.mentions.is_empty();
+    if calls && (is_user(outgoing.address) || !ways.evolution) {
+        return Err(Refused::because("the Cloud API has no mentions: write the name without a link"));
+    }
+    let wanted = if group || calls {
         Some(Route::Evolution)
     } else if is_user(outgoing.address) {
         // The other way knows numbers alone; what it alone takes is refused.
@@ -92,6 +97,9 @@ pub(super) fn compose(
             }
             Ok(Request::Cloud(request))
         }
+        Route::Evolution if !outgoing.extras.buttons.is_empty() => Err(Refused::because(
+            "buttons go by the Cloud API, which has neither groups nor mentions: send them in a message to one person, or ask in words",
+        )),
         Route::Evolution => evolution::compose(outgoing, previews).map(Request::Evolution),
     }
 }

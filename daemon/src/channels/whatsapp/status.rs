@@ -115,7 +115,7 @@ fn sight(status: &Value) -> Option<Seen> {
     // In seconds, as a text.
     let at = status["timestamp"].as_str().and_then(|at| at.parse::<i64>().ok());
     let at = at.map(|at| at.saturating_mul(1000));
-    Some(Seen { by: Vec::new(), ids: vec![status["id"].as_str()?.to_owned()], read, at })
+    Some(Seen { by: Vec::new(), ids: vec![status["id"].as_str()?.to_owned()], and_before: false, read, at })
 }
 
 fn statuses(body: &Value) -> impl Iterator<Item = &Value> {

@@ -120,6 +120,13 @@ pub(super) fn held_with(identity: &str) -> Option<String> {
     phone::other_form(identity)
 }
 
+/// Whom a mention of this id calls, as WhatsApp's own protocol has them.
+pub(super) fn called(id: &str) -> Option<String> {
+    let bare = id.strip_prefix('+').unwrap_or(id);
+    let is_one = is_lid(id) || phone::digits(bare).is_some_and(|digits| digits == bare);
+    is_one.then(|| jid(bare))
+}
+
 /// What stands behind a number in WhatsApp's own protocol.
 pub(super) const PERSON: &str = "@s.whatsapp.net";
 

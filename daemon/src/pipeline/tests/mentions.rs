@@ -6,9 +6,18 @@ use crate::{
     pipeline::tests::identities::{Fixture as Dry, rules},
 };
 
+/// A group on Signal.
+const GROUP: &str = "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=";
+
 /// What becomes of a text on a channel, or why nothing does.
 async fn look(channel: &str, to: &str, more: Value) -> Result<String, Refusal> {
-    let way = written().find(|way| way.channel == channel && !way.name.contains("webhook")).unwrap();
+    look_by(channel, if channel == "whatsapp" { "Evolution" } else { "" }, to, more).await
+}
+
+/// The same by one of the channel's ways.
+async fn look_by(channel: &str, by: &str, to: &str, more: Value) -> Result<String, Refusal> {
+    let is_it = |name: &str| name.contains(by) && !name.contains("webhook");
+    let way = written().find(|way| way.channel == channel && is_it(&way.name)).unwrap();
     let any = format!("{channel}:*");
     let dry = Dry::with(channel, way.account, rules(&[&any], &[], CrossContext::Allow));
     let mut call = json!({"to": format!("{channel}:{to}")});
@@ -26,6 +35,12 @@ async fn an_approver_reads_whom_a_text_calls_by_id() {
         ("matrix", "!room:hub.test", "@ann:hub.test"),
         ("telegram", "-1001234567890", "99"),
         ("googlechat", "spaces/AAAA", "users/7"),
+        ("signal", GROUP, "aaaaaaaa-0000-4000-8000-00000000000b"),
+        ("signal", GROUP, "+4915112345679"),
+        ("teams", "19:abc@thread.tacv2", "29:1abc-_0"),
+        ("teams", "19:abc@thread.tacv2", "ann.lee@example.org"),
+        ("whatsapp", "120363012345678901@g.us", "4915112345679"),
+        ("whatsapp", "120363012345678901@g.us", "175105850253361@lid"),
     ] {
         let text = format!("[Ann](mention:{id}), look, @everyone");
         let seen = look(channel, to, json!({"message": text})).await.unwrap();
@@ -57,14 +72,51 @@ async fn what_names_no_person_is_refused_and_so_is_a_mention_where_there_are_non
         ("matrix", "!room:hub.test", "!room:hub.test"),
         ("telegram", "-1001234567890", "-1001234567890"),
         ("googlechat", "spaces/AAAA", "users/all"),
+        ("signal", GROUP, GROUP),
+        ("signal", GROUP, "u:anna.01"),
+        ("signal", GROUP, "42"),
+        ("teams", "19:abc@thread.tacv2", "19:abc@thread.tacv2"),
+        ("teams", "19:abc@thread.tacv2", "28:app-1"),
+        ("teams", "19:abc@thread.tacv2", "everyone"),
+        ("whatsapp", "120363012345678901@g.us", "120363012345678901@g.us"),
+        ("whatsapp", "120363012345678901@g.us", "US.1349"),
     ] {
         let text = json!({"message": format!("[Ann](mention:{id})")});
         let refusal = look(channel, to, text).await.unwrap_err();
         assert_eq!(refusal.reason, Some("bad_mention"), "{channel}: {id}: {refusal:?}");
     }
-    let refusal =
-        look("signal", "+4915112345678", json!({"message": "[Ann](mention:42)"})).await.unwrap_err();
-    assert_eq!((refusal.reason, refusal.error.as_str()), (Some("not_supported"), "signal has no mentions"));
+    for (channel, by, to) in
+        [("imessage", "", "+4915112345678"), ("whatsapp", "the Cloud API", "+4915112345678")]
+    {
+        let text = json!({"message": "[Ann](mention:+4915112345679)"});
+        let refusal = look_by(channel, by, to, text).await.unwrap_err();
+        assert_eq!(
+            (refusal.reason, refusal.error),
+            (Some("not_supported"), format!("{channel} has no mentions"))
+        );
+    }
+    // What cannot notify anybody where it goes.
+    for (channel, to, text, why) in [
+        ("whatsapp", "+4915112345678", "[Ann](mention:+4915112345679)", "in groups alone"),
+        (
+            "teams",
+            "19:abc@thread.tacv2",
+            "[Ann](mention:29:1) [Ann](mention:29:2)",
+            "two people are called Ann",
+        ),
+    ] {
+        let refusal = look(channel, to, json!({"message": text})).await.unwrap_err();
+        assert!(refusal.error.contains(why), "{refusal:?}");
+    }
+    // Of two ways the one that has mentions is taken, and what it lacks beside them is not left out.
+    let group = "120363012345678901@g.us";
+    let call = json!({"message": "[Ann](mention:+4915112345679)?"});
+    let sent = look_by("whatsapp", "both", group, call.clone()).await.unwrap();
+    assert!(sent.contains(r#""mentioned":["4915112345679@s.whatsapp.net"]"#), "{sent}");
+    let mut call = call;
+    call["buttons"] = json!([[{"text": "Yes", "callback_data": "y"}]]);
+    let refusal = look_by("whatsapp", "both", group, call).await.unwrap_err();
+    assert!(refusal.error.contains("buttons go by the Cloud API"), "{refusal:?}");
     let many: String = (1..=11).map(|id| format!("[A](mention:{id}) ")).collect();
     let refusal = look("telegram", "-1001234567890", json!({"message": many})).await.unwrap_err();
     assert_eq!(refusal.reason, Some("over_the_bound"), "{refusal:?}");

@@ -46,8 +46,15 @@ fn split<'a>(body: &'a [u8], boundary: &'a [u8]) -> Vec<&'a [u8]> {
     parts
 }
 
-/// `quoted[key][id]` is an id within a key within what is quoted.
+/// `quoted[key][id]` is an id within a key within what is quoted, and each `mentioned[]` one more of a list.
 fn put(fields: &mut Map<String, Value>, name: &str, value: &str) {
+    if let Some(list) = name.strip_suffix("[]") {
+        let list = fields.entry(list).or_insert_with(|| json!([]));
+        if let Some(list) = list.as_array_mut() {
+            list.push(json!(value));
+        }
+        return;
+    }
     let mut steps = name.split(['[', ']']).filter(|step| !step.is_empty());
     let first = steps.next().unwrap_or_default().to_owned();
     let mut place = fields.entry(first).or_insert(Value::Null);

@@ -54,5 +54,22 @@ pub(super) fn message(what: &str, body: &Value) -> Result<(), String> {
         members(&body["quoted"], &["key"], &["message"])?;
         text(&body["quoted"]["key"], "id", 256)?;
     }
-    text(body, "number", 64).map(drop)
+    let number = text(body, "number", 64)?;
+    // The same lines: `mentioned`. Outside of a group `sendMessageWithTyping` of the service at 00e191f hands none on, and who is
+    // called is not seen where the text does not have their number.
+    if !body["mentioned"].is_null() {
+        let called = body["mentioned"].as_array().filter(|called| !called.is_empty());
+        let words = body["text"].as_str().or(body["caption"].as_str()).unwrap_or_default();
+        for (at, one) in called.ok_or("mentioned is a list that is not empty")?.iter().enumerate() {
+            let id = one.as_str().unwrap_or_default();
+            let is_one = id.starts_with(|c: char| c.is_ascii_digit()) && !id.ends_with("@g.us");
+            let user = id.split('@').next().unwrap_or_default();
+            let is_there = number.ends_with("@g.us") && words.contains(&format!("@{user}"));
+            let is_again = called.is_some_and(|called| called[..at].contains(one));
+            if !is_one || !is_there || is_again {
+                return Err(format!("\"mentioned\" must be an array of numeric strings: {one}"));
+            }
+        }
+    }
+    Ok(())
 }

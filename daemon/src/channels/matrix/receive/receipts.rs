@@ -22,7 +22,13 @@ pub(super) fn seen(room: &str, json: &str, me: &str) -> Vec<Seen> {
             let Some((reader, receipt)) = readers.into_iter().find(|(user, _)| *user != me) else { continue };
             // What was sent to them, and not to their room, is theirs as well.
             let by = vec![room.to_owned(), reader.clone()];
-            all.push(Seen { by, ids: vec![id.clone()], read: true, at: receipt["ts"].as_i64() });
+            all.push(Seen {
+                by,
+                ids: vec![id.clone()],
+                and_before: false,
+                read: true,
+                at: receipt["ts"].as_i64(),
+            });
         }
     }
     all.truncate(MOST);

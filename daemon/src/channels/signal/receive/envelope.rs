@@ -72,7 +72,7 @@ pub(super) fn seen(event: &Value, me: &Me) -> Option<Seen> {
     let (id, number) = somebody(&envelope["sourceUuid"], &envelope["sourceNumber"])?;
     let ids = receipt["timestamps"].as_array()?.iter().filter_map(time).map(|id| id.to_string()).collect();
     let at = time(&envelope["serverReceivedTimestamp"]).or_else(|| time(&receipt["when"]));
-    Some(Seen { by: [Some(id), number].into_iter().flatten().collect(), ids, read, at })
+    Some(Seen { by: [Some(id), number].into_iter().flatten().collect(), ids, and_before: false, read, at })
 }
 
 /// Reads one event.

@@ -40,7 +40,11 @@ pub(super) struct Me<'a> {
     recipient: Option<&'a str>,
 }
 
-impl Me<'_> {
+impl<'a> Me<'a> {
+    pub(super) fn of(activity: &'a Value, app_id: &'a str) -> Self {
+        Self { app_id, recipient: activity["recipient"]["id"].as_str() }
+    }
+
     pub(super) fn is(&self, id: &str) -> bool {
         id.strip_prefix("28:") == Some(self.app_id) || self.recipient == Some(id)
     }
@@ -52,7 +56,7 @@ impl Me<'_> {
 /// It is of no use, or cannot be read.
 pub(super) fn read(activity: &Value, app_id: &str) -> Result<Vec<Draft>, Dropped> {
     let kind = activity["type"].as_str().unwrap_or_default();
-    let me = Me { app_id, recipient: activity["recipient"]["id"].as_str() };
+    let me = Me::of(activity, app_id);
     let event = activity["channelData"]["eventType"].as_str();
     let about = match kind {
         "message" | "messageUpdate" | "messageDelete" | "messageReaction" | "conversationUpdate"
@@ -92,13 +96,12 @@ pub(super) struct About<'a> {
 impl<'a> About<'a> {
     /// Nothing if it is nowhere where the bot could answer.
     fn of(activity: &'a Value, me: Me<'a>) -> Option<Self> {
-        let said_at = activity["timestamp"].as_str().and_then(|time| time.parse::<jiff::Timestamp>().ok());
         Some(Self {
             activity,
             me,
             conversation: place(activity)?,
             author: somebody(&activity["from"], me),
-            said_at: said_at.map(jiff::Timestamp::as_millisecond),
+            said_at: said_at(activity),
         })
     }
 
@@ -180,8 +183,14 @@ pub(super) fn id(value: &Value) -> Option<String> {
     id.bytes().all(|b| b.is_ascii_graphic()).then(|| id.to_owned())
 }
 
+/// When it happened, in milliseconds since 1970.
+pub(super) fn said_at(activity: &Value) -> Option<i64> {
+    let at = activity["timestamp"].as_str()?.parse::<jiff::Timestamp>().ok()?;
+    Some(at.as_millisecond())
+}
+
 /// Where it happened, if the bot can answer there.
-fn place(activity: &Value) -> Option<Conversation> {
+pub(super) fn place(activity: &Value) -> Option<Conversation> {
     let conversation = &activity["conversation"];
     let whole = conversation["id"].as_str()?;
     let (address, thread) = match whole.split_once(";messageid=") {

@@ -24,6 +24,8 @@ pub(super) struct Page {
     pub(super) quote: Option<Quote>,
     /// The words of messages that are handed on.
     pub(super) forwarded: Option<String>,
+    /// Whether the author's own words call the bot.
+    pub(super) calls_me: bool,
 }
 
 /// In which block of Teams' own the reading is.
@@ -199,7 +201,9 @@ impl<F: Fn(&str) -> bool> Reading<F> {
 
     fn end_call(&mut self) {
         let Some(called) = self.called.take() else { return };
-        if !(self.is_me)(called.trim()) {
+        if (self.is_me)(called.trim()) {
+            self.page.calls_me = true;
+        } else {
             self.page.text.push('@');
             self.page.text.push_str(called.trim());
         }
@@ -320,7 +324,7 @@ mod tests {
             Quote { id: "1600457867820".into(), author: Some("8:orgid:0de6".into()), text: "12 < 37".into() };
         assert_eq!(
             read(html, |_| false),
-            Page { text: "this is a reply".into(), quote: Some(quote), forwarded: None }
+            Page { text: "this is a reply".into(), quote: Some(quote), forwarded: None, calls_me: false }
         );
         let again = format!("{html}{html}");
         assert_eq!(read(&again, |_| false).text, "this is a reply\nthis is a reply");

@@ -7,7 +7,7 @@
 //! could have one believed makes the hub send its token elsewhere.
 //!
 //! - [`activity`]: an activity as what somebody did, read without asking anybody; [`answers`]: presses, choices and what was entered;
-//!   [`reactions`]; [`members`]: who came and went; [`words`]: what a message says; [`html`]: that as plain text, and what it quotes;
+//!   [`reactions`]; [`receipts`]: what was read; [`members`]: who came and went; [`words`]: what a message says; [`html`]: that as plain text, and what it quotes;
 //! - [`files`]: files, fetched at once.
 
 mod activity;
@@ -16,6 +16,7 @@ mod files;
 mod html;
 mod members;
 mod reactions;
+mod receipts;
 #[cfg(test)]
 mod tests;
 mod words;
@@ -126,6 +127,13 @@ impl Reception {
         activity: &Value,
     ) -> Result<Batch, Unavailable> {
         let mut batch = Batch::default();
+        if receipts::is_one(activity) {
+            match receipts::read(activity, client.app_id()) {
+                Ok(seen) => hub.seen(seen),
+                Err(dropped) => batch.dropped.push(dropped),
+            }
+            return Ok(batch);
+        }
         match activity::read(activity, client.app_id()) {
             Ok(drafts) => {
                 for draft in drafts {

@@ -28,6 +28,8 @@ struct Call<'a> {
     /// As it stands in the text: `<at>Ann</at>`.
     shown: &'a str,
     name: &'a str,
+    /// The name in it.
+    within: &'a str,
     is_me: bool,
 }
 
@@ -35,7 +37,8 @@ struct Call<'a> {
 pub(super) fn read(activity: &Value, me: Me<'_>) -> Said {
     let calls: Vec<Call<'_>> = entities(activity, "mention").filter_map(|entity| call(entity, me)).collect();
     let text = activity["text"].as_str().unwrap_or_default();
-    let is_my_name = |name: &str| calls.iter().any(|call| call.is_me && call.name == name);
+    let is_my_name =
+        |name: &str| calls.iter().any(|call| call.is_me && (call.name == name || call.within == name));
     // Beside its text Teams hands over the message as HTML.
     let attachments = || activity["attachments"].as_array().into_iter().flatten();
     let mut pages = attachments()
@@ -48,10 +51,15 @@ pub(super) fn read(activity: &Value, me: Me<'_>) -> Said {
         // A text without the markup has what is not the author's and their own words in one.
         false => pages.find(|page| is_marked(page) || text.trim().is_empty()),
     };
-    let Page { text, quote, forwarded } = match markup {
+    let Page { text, quote, forwarded, calls_me } = match markup {
         Some(markup) => html::read(markup, is_my_name),
-        None => Page { text: plain(text, &calls), ..Page::default() },
+        None => {
+            let calls_me = calls.iter().any(|call| call.is_me && text.contains(call.shown));
+            Page { text: plain(text, &calls), calls_me, ..Page::default() }
+        }
     };
+    let others_words =
+        quote.is_some() || forwarded.is_some() || entities(activity, "quotedReply").next().is_some();
     let is_forward = attachments().any(|attachment| attachment["contentType"] == FORWARDED);
     let (text, forwarded) = (with_forwarded(text, forwarded.as_deref()), is_forward || forwarded.is_some());
     let quoted = quote.map(|quote| ReplyTo {
@@ -62,7 +70,8 @@ pub(super) fn read(activity: &Value, me: Me<'_>) -> Said {
     });
     let reply_to = quoted_reply(activity, me).or(quoted).filter(|reply| !reply.id.is_empty());
     let (files, missing) = files::sent(attachments());
-    let mentions_me = calls.iter().any(|call| call.is_me);
+    // Who is called in a quotation was called by its author.
+    let mentions_me = calls.iter().any(|call| call.is_me) && (calls_me || !others_words);
     Said { words: Words { text, missing, forwarded, reply_to, ..Words::default() }, files, mentions_me }
 }
 
@@ -89,7 +98,7 @@ fn call<'a>(entity: &'a Value, me: Me<'_>) -> Option<Call<'a>> {
     let within =
         shown.split_once('>').and_then(|(_, rest)| rest.split_once('<')).map_or(shown, |(name, _)| name);
     let name = mentioned["name"].as_str().filter(|name| !name.is_empty()).unwrap_or(within);
-    Some(Call { shown, name, is_me: me.is(mentioned["id"].as_str()?) })
+    Some(Call { shown, name, within, is_me: me.is(mentioned["id"].as_str()?) })
 }
 
 /// A text with the names of who is called, but for the bot's, and without the marks of what it quotes.

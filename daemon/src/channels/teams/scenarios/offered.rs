@@ -63,12 +63,17 @@ fn claims() -> Value {
 
 /// Where the keys are, and the keys.
 fn published() -> [Reply; 2] {
+    published_as("k-1")
+}
+
+/// The same, where the Connector's key is called so.
+fn published_as(kid: &str) -> [Reply; 2] {
     let key: PublicKeyComponents<Vec<u8>> = pair().public().into();
     let encode = |bytes: &[u8]| URL_SAFE_NO_PAD.encode(bytes);
     let keys = json!({ "keys": [
         { "kty": "EC", "kid": 7 },
         { "kty": "RSA", "kid": "k-0", "n": "AQAB", "e": "AQAB", "endorsements": ["msteams"] },
-        { "kty": "RSA", "kid": "k-1", "n": encode(&key.n), "e": encode(&key.e), "endorsements": ["msteams"] },
+        { "kty": "RSA", "kid": kid, "n": encode(&key.n), "e": encode(&key.e), "endorsements": ["msteams"] },
     ]});
     let document = Reply::Says(200, "", r#"{"jwks_uri":"http://127.0.0.1:{port}/keys"}"#);
     [document, Reply::Says(200, "", keys.to_string().leak())]

@@ -71,6 +71,11 @@ fn whom_a_text_calls_is_one_person_by_id_and_never_a_group() {
         "users/all",
         "users/",
         "users/ann@hub.test",
+        "19:abc@thread.tacv2",
+        "28:app-1",
+        "group:Pmpi+EfPWmsxiomLe9Nx2XF9HOE483p6iKiFj65iMwI=",
+        "u:anna.01",
+        "status@broadcast",
         "&99",
         "-1001234567890",
         "0",
@@ -95,7 +100,10 @@ fn whom_a_text_calls_is_one_person_by_id_and_never_a_group() {
         }
         let text = format!("Hi [Ann](mention:{user}), [all](mention:everyone) @everyone @here <@{user}>");
         let parts = render::render(&render::parse(&text), &adapter.flavour()).unwrap();
-        let request = adapter.composed(&outgoing(contract.address, &parts[0])).to_string();
+        // In a group: elsewhere WhatsApp has none.
+        let is_whatsapp = contract.channel == "whatsapp" && adapter.capabilities().mentions;
+        let to = if is_whatsapp { "120363012345678901@g.us" } else { contract.address };
+        let request = adapter.composed(&outgoing(to, &parts[0])).to_string();
         let wants: &[&str] = match contract.channel {
             "slack" => &["Hi <@U012AB3CD>, ", "&lt;@U012AB3CD&gt;"],
             "discord" => {
@@ -107,6 +115,12 @@ fn whom_a_text_calls_is_one_person_by_id_and_never_a_group() {
             ],
             "telegram" => &["<a href=\\\"tg://user?id=99\\\">Ann</a>, "],
             "googlechat" => &["Hi <users/1>, "],
+            "signal" => &[r#""mention":["3:4:+4915112345679"]"#, "Hi @Ann, all"],
+            "teams" => &["Hi <at>Ann</at>, all", r#""text":"<at>Ann</at>","type":"mention"}]"#],
+            "whatsapp" if adapter.capabilities().mentions => {
+                &["Hi @4915112345679, all", r#""mentioned":["4915112345679@s.whatsapp.net"]"#]
+            }
+            "whatsapp" => &["the Cloud API has no mentions"],
             _ => &["Ann"],
         };
         for wanted in wants {
@@ -119,7 +133,10 @@ fn whom_a_text_calls_is_one_person_by_id_and_never_a_group() {
         claimed.insert(contract.channel, ());
     }
     let claimed: Vec<&str> = claimed.into_keys().collect();
-    assert_eq!(claimed, ["discord", "googlechat", "matrix", "slack", "telegram"]);
+    assert_eq!(
+        claimed,
+        ["discord", "googlechat", "matrix", "signal", "slack", "teams", "telegram", "whatsapp"]
+    );
 }
 
 #[tokio::test]

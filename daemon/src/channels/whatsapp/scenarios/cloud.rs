@@ -241,7 +241,8 @@ async fn a_notification_is_believed_by_the_apps_secret_and_the_address_by_the_wo
         let body = json!({"entry": [{"changes": [{"value": {"statuses": [status]}}]}]}).to_string();
         whatsapp.read_callback(&signed(&body), body.as_bytes(), &hub).await.unwrap();
     }
-    let seen = |read, at| Seen { by: vec![], ids: vec!["wamid.1".into()], read, at: Some(at) };
+    let seen =
+        |read, at| Seen { by: vec![], ids: vec!["wamid.1".into()], and_before: false, read, at: Some(at) };
     assert_eq!(hub.seen_so_far(), [seen(false, 1_790_000_001_000), seen(true, 1_790_000_009_000)]);
     assert_eq!(cloud(1, &files).answer_to_challenge(&query("subscribe", "", "1")), None);
 }

@@ -177,7 +177,7 @@ fn seen(row: &Value) -> Vec<Seen> {
     let Some(guid) = row["guid"].as_str() else { return Vec::new() };
     let told = |name: &str, read: bool| {
         let at = row[name].as_i64().filter(|at| *at > 0)?;
-        Some(Seen { by: Vec::new(), ids: vec![guid.to_owned()], read, at: Some(at) })
+        Some(Seen { by: Vec::new(), ids: vec![guid.to_owned()], and_before: false, read, at: Some(at) })
     };
     [told("dateDelivered", false), told("dateRead", true)].into_iter().flatten().collect()
 }

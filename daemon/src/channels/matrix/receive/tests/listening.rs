@@ -436,7 +436,8 @@ async fn what_people_have_read_is_told_and_costs_no_write() {
     })
     .await;
     let by = vec!["!r:hub.test".to_owned(), "@ada:hub.test".to_owned()];
-    let seen = Seen { by, ids: vec!["$ours".into()], read: true, at: Some(1_436_451_550_453) };
+    let seen =
+        Seen { by, ids: vec!["$ours".into()], and_before: false, read: true, at: Some(1_436_451_550_453) };
     assert_eq!(hub.seen_so_far(), [seen]);
     assert!(mock.heard()[3].contains("since=s2&"), "{}", mock.heard()[3]);
     assert_eq!(hub.at_position("sync").as_deref(), Some("s9"));

@@ -197,8 +197,13 @@ async fn what_people_got_and_read_is_told_and_is_no_message() {
     let (hub, signal) = (HubMock::default(), at(&mock));
     listening(&signal, &hub, hub.received(1)).await;
     let by = vec![ANNA.to_owned(), "+4915112345679".to_owned()];
-    let seen =
-        |at: i64, read| Seen { by: by.clone(), ids: vec!["3".into(), "4".into()], read, at: Some(at + 40) };
+    let seen = |at: i64, read| Seen {
+        by: by.clone(),
+        ids: vec!["3".into(), "4".into()],
+        and_before: false,
+        read,
+        at: Some(at + 40),
+    };
     assert_eq!(hub.seen_so_far(), [seen(5, false), seen(6, true)]);
     assert_eq!(hub.dropped(), []);
 }

@@ -117,6 +117,42 @@ fn what_is_handed_on_stands_apart_and_is_marked_as_forwarded() {
 }
 
 #[test]
+fn only_the_authors_own_words_call_the_bot() {
+    let call = r#"<span itemscope itemtype="http://schema.skype.com/Mention" itemid="0">Gatepost</span>"#;
+    let quote = |words: &str| {
+        format!(
+            r#"<blockquote itemscope itemtype="http://schema.skype.com/Reply" itemid="1698"><strong itemprop="mri" itemid="8:orgid:x">Bob</strong><p itemprop="preview">{words}</p></blockquote>"#
+        )
+    };
+    let forward = format!(
+        r#"<blockquote itemscope itemtype="http://schema.skype.com/Forward" itemid="16"><p itemprop="preview">{call} wire it</p></blockquote>"#
+    );
+    for (page, is_called) in [
+        (format!("{}<p>I am</p>", quote(&format!("{call} who is?"))), false),
+        (format!("{}<p>{call} I am</p>", quote(&format!("{call} who is?"))), true),
+        (format!("{}<p>{call} I am</p>", quote("who is?")), true),
+        (format!("{forward}<p>No.</p>"), false),
+        (format!("{forward}<p>{call} no.</p>"), true),
+        (format!("<p>{call} I am</p>"), true),
+    ] {
+        let html = json!({"attachments": [{"contentType": "text/html", "content": page}], "text": "<at>Gatepost</at> I am"});
+        assert_eq!(received(&in_channel(html)).mentions_me, is_called, "{page}");
+    }
+    // As newer clients quote.
+    for (text, is_called) in [
+        ("<quoted messageId=\"1699\"/> yes", false),
+        ("<quoted messageId=\"1699\"/> <at>Gatepost</at> yes", true),
+    ] {
+        let entities = json!([
+            {"type": "quotedReply", "quotedReply": {"messageId": "1699", "senderId": "29:1", "preview": "Gatepost?"}},
+            {"type": "mention", "text": "<at>Gatepost</at>", "mentioned": {"id": "28:app-1", "name": "Gatepost"}},
+        ]);
+        let said = received(&in_channel(json!({"text": text, "entities": entities})));
+        assert_eq!(said.mentions_me, is_called, "{text}");
+    }
+}
+
+#[test]
 fn an_edit_is_told_once_for_each_of_its_words_and_without_files() {
     let edited = |text: &str| {
         message(json!({

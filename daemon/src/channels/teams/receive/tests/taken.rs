@@ -7,7 +7,7 @@ use crate::{
     channels::{
         Adapter, Receiver as _,
         callback::CallbackRefused,
-        received::{Event, Received, Words},
+        received::{Event, Received, Seen, Words},
         teams::{Teams, receive::Reception, scenarios},
         testing::{
             http::{Mock, Reply, body},
@@ -58,6 +58,48 @@ async fn what_cannot_be_written_down_is_not_acknowledged_and_the_account_says_so
     // What is of no use is counted, and acknowledged too.
     assert_eq!(take(&teams, &hub, &message(json!({"type": "typing"}))).await, Ok(()));
     assert_eq!(hub.dropped().len(), 1);
+}
+
+/// What a person has read of the bot's, with these members in the place of its own.
+fn read_receipt(more: Value) -> Value {
+    let mut activity = message(json!({
+        "type": "event", "name": "application/vnd.microsoft.readReceipt", "id": "f:1", "text": null,
+        "value": {"lastReadMessageId": "1700000000009"},
+    }));
+    for (name, value) in more.as_object().unwrap() {
+        activity[name] = value.clone();
+    }
+    activity
+}
+
+#[tokio::test]
+async fn what_a_person_has_read_in_their_own_conversation_is_seen_with_all_before_it() {
+    let (teams, hub) = (hearing(1), HubMock::default());
+    take(&teams, &hub, &read_receipt(json!({}))).await.unwrap();
+    let seen = Seen {
+        by: vec!["a:1abcdef".into()],
+        ids: vec!["1700000000009".into()],
+        and_before: true,
+        read: true,
+        at: Some(1_772_366_400_500),
+    };
+    assert_eq!(hub.seen_so_far(), [seen]);
+    let group = json!({"id": "19:abc@thread.v2", "conversationType": "groupChat"});
+    for (more, what) in [
+        (json!({"conversation": group}), "readReceipt of several"),
+        (json!({"from": {"id": "28:other"}}), "readReceipt of a program"),
+        (json!({"from": null}), "readReceipt of a program"),
+        (json!({"conversation": {"id": "29:x"}}), "readReceipt"),
+        (json!({"value": {}}), "readReceipt"),
+        (json!({"value": {"lastReadMessageId": "17000000000091234567"}}), "readReceipt"),
+        (json!({"value": {"lastReadMessageId": "-1"}}), "readReceipt"),
+        (json!({"name": "application/vnd.microsoft.meetingStart"}), "event"),
+    ] {
+        take(&teams, &hub, &read_receipt(more)).await.unwrap();
+        assert_eq!(hub.dropped().last().unwrap().what, what);
+    }
+    assert_eq!(hub.seen_so_far().len(), 1);
+    assert_eq!(hub.dropped().len(), 8);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Who is believed that a file was accepted.
 
 use super::*;
-use crate::store::Store;
+use crate::{channels::received::DropReason, channels::teams::receive::Reception, store::Store};
 
 #[tokio::test]
 async fn only_the_connectors_own_token_for_this_bot_and_service_is_believed() {
@@ -75,6 +75,49 @@ async fn the_keys_are_read_once_and_nobody_makes_the_hub_read_them_at_will() {
         );
     }
     assert_eq!(mock.heard().len(), 2);
+}
+
+#[tokio::test]
+async fn a_key_that_was_published_since_is_read_before_anybody_is_refused_and_once_a_minute() {
+    let [before, keys, after, other] = [published_as("k-1"), published_as("k-2")].concat()[..] else {
+        panic!()
+    };
+    let mock = Mock::start(&[before, keys, after, other]);
+    let teams = bot(mock.port);
+    let body = activity(&json!({})).to_string();
+    let told = async |kid: &str| {
+        let token = token(&json!({ "alg": "RS256", "kid": kid }), &claims());
+        teams.read_callback(&token, body.as_bytes(), &HubMock::default()).await
+    };
+    assert_eq!(told("k-1").await, Ok(vec![]));
+    assert_eq!(told("k-2").await, Err(CallbackRefused::Signature), "it asked a moment ago");
+    teams.believer.asked_long_ago().await;
+    assert_eq!(told("k-2").await, Ok(vec![]), "the first that comes with it is believed");
+    assert_eq!(told("k-1").await, Err(CallbackRefused::Signature), "it is published no more");
+    assert_eq!(mock.heard().len(), 4);
+}
+
+#[tokio::test]
+async fn what_is_believed_and_cannot_be_read_is_counted_and_written_down_before_it_is_acknowledged() {
+    let teams = Teams { reception: Some(Reception::new("work")), ..bot(Mock::start(&published()).port) };
+    let hub = HubMock::default();
+    // Half of a pair of UTF-16, as a client that cut a text may send it: no JSON text for this hub.
+    let whole = activity(&json!({})).to_string();
+    let broken = whole.replace("\"Ann\"", "\"Ann \\ud83d\"");
+    assert!(broken != whole && serde_json::from_str::<Value>(&broken).is_err());
+    let told = async |authorization: &str| teams.read_callback(authorization, broken.as_bytes(), &hub).await;
+    let good = token(&header(), &claims());
+    hub.fail(1);
+    assert_eq!(told(&good).await, Err(CallbackRefused::Unwritten));
+    assert_eq!(told(&good).await, Ok(vec![]));
+    let dropped = hub.dropped();
+    assert_eq!((dropped.len(), dropped[0].what.as_str()), (1, "activity"));
+    assert_eq!(dropped[0].reason, DropReason::Unreadable);
+    // Of nobody who is not the Connector is anything counted.
+    let mut elsewhere = claims();
+    elsewhere["serviceurl"] = json!("https://evil.test/");
+    assert_eq!(told(&token(&header(), &elsewhere)).await, Err(CallbackRefused::Signature));
+    assert_eq!(hub.dropped().len(), 1);
 }
 
 #[tokio::test]

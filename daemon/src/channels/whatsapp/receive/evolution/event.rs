@@ -65,7 +65,7 @@ fn seen(data: &Value) -> Vec<Seen> {
             _ => return None,
         };
         let id = record::id(&update["keyId"]).filter(|_| update["fromMe"] == true)?;
-        Some(Seen { by: Vec::new(), ids: vec![id.to_owned()], read, at: None })
+        Some(Seen { by: Vec::new(), ids: vec![id.to_owned()], and_before: false, read, at: None })
     };
     let several = data.as_array().into_iter().flatten();
     several.chain(data.is_object().then_some(data)).take(MAX_BATCH).filter_map(one).collect()

@@ -358,6 +358,6 @@ async fn what_people_have_seen_is_told_of_own_messages_alone() {
         notify(&whatsapp, &hub, "messages.update", update(id, mine, status)).await.unwrap();
     }
     notify(&whatsapp, &hub, "messages.update", json!([update("3EB0A4", true, "PLAYED"), 5])).await.unwrap();
-    let seen = |id: &str, read| Seen { by: vec![], ids: vec![id.into()], read, at: None };
+    let seen = |id: &str, read| Seen { by: vec![], ids: vec![id.into()], and_before: false, read, at: None };
     assert_eq!(hub.seen_so_far(), [seen("3EB0A1", false), seen("3EB0A1", true), seen("3EB0A4", true)]);
 }
