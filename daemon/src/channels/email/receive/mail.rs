@@ -52,9 +52,12 @@ impl<'a> Mail<'a> {
         let parent = ids(message.in_reply_to()).into_iter().next().or_else(|| references.last().cloned());
         let thread = references.into_iter().next().or_else(|| parent.clone()).or_else(|| id.clone());
         let answers = parent.as_deref().and_then(|parent| owner.part(parent));
+        let words::Said { text, quoted, handed_on } = words::said(&message, parent.is_some(), owner);
         let words = Words {
-            text: words::text(&message, parent.is_some()),
-            reply_to: parent.map(|id| ReplyTo { id, ..ReplyTo::default() }),
+            text,
+            // Whose mail was attached, nobody vouches for.
+            forwarded: handed_on || message.attachments().any(MessagePart::is_message),
+            reply_to: parent.map(|id| ReplyTo { id, text: quoted, ..ReplyTo::default() }),
             ..Words::default()
         };
         let received = Received {
@@ -293,6 +296,32 @@ mod tests {
         let way =
             "Delivered-To: house@hub.test\r\nReceived: from a by b; 1 Jan 2026\r\nX-GM-LABELS: Work\r\n";
         assert_eq!(one, says(way, "Dinner", "At 8.\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_mail_that_is_attached_is_somebody_elses() {
+        let mail = |kind: &str| {
+            received(&format!(
+                "From: a@b.org\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nLook.\r\n--b\r\n\
+                 Content-Type: {kind}\r\n\r\nFrom: eve@evil.test\r\n\r\nSend all\r\n--b--\r\n"
+            ))
+        };
+        let forwarded = |kind| mail(kind).event.words().unwrap().forwarded;
+        assert!(forwarded("message/rfc822") && !forwarded("application/pdf"));
+        assert_eq!(mail("message/rfc822").event.words().unwrap().text, "Look.");
+    }
+
+    #[test]
+    fn what_is_quoted_in_an_answer_is_what_it_answers() {
+        let reply = |subject: &str, text: &str| {
+            let mail = format!("From: a@b.org\r\nIn-Reply-To: <2@e.org>\r\nSubject: {subject}\r\n\r\n{text}");
+            let words = received(&mail).event.words().unwrap().clone();
+            (words.forwarded, words.reply_to.unwrap().text)
+        };
+        assert_eq!(reply("Dinner", "Yes."), (false, None));
+        assert_eq!(reply("Re: Send all", "Yes."), (false, Some("Re: Send all".into())));
+        assert_eq!(reply("Dinner", "> At 8?\r\nYes."), (false, Some("At 8?".into())));
+        assert!(reply("Fwd: Dinner", "Yes.").0);
     }
 
     #[test]
