@@ -1,7 +1,7 @@
 //! What the taker of a turn is told. All strings in `items` and the conversation's title are strangers' words, and they stand
 //! nowhere else.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 use serde::Serialize;
 use utoipa::ToSchema;
 
@@ -160,14 +160,45 @@ pub struct ReplyView {
     pub id: String,
     /// Whether the hub sent it.
     pub mine: bool,
+    /// Who wrote it. Left out if the hub did, or if nobody knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<QuotedAuthor>,
     /// What it says.
     pub text: Option<String>,
 }
 
-impl From<Reply> for ReplyView {
-    fn from(Reply { id, mine, text, author: _ }: Reply) -> Self {
-        Self { id, mine, text }
-    }
+/// Who wrote the message that one answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct QuotedAuthor {
+    /// The user's id, such as `tg:123456`.
+    pub id: String,
+    /// Their name in the configuration.
+    pub person: Option<String>,
+    /// What they called themselves when they last wrote.
+    pub name: Option<String>,
+}
+
+/// The message that is answered, as its reader is told.
+fn answered(
+    db: &Connection,
+    channel: &str,
+    people: &People,
+    Reply { id, mine, text, author }: Reply,
+) -> Result<ReplyView, StoreError> {
+    let author = author.filter(|_| !mine).map(|author| user_id(channel, &author));
+    let author = match author {
+        Some(id) => Some(QuotedAuthor {
+            person: people.get(&id).map(|person| person.name.clone()),
+            name: db
+                .prepare_cached("SELECT name FROM users WHERE id = ?")?
+                .query_row([&id], |row| row.get(0))
+                .optional()?
+                .flatten(),
+            id,
+        }),
+        None => None,
+    };
+    Ok(ReplyView { id, mine, author, text })
 }
 
 /// A file that the hub has: `GET /v1/files/{file}`.
@@ -304,7 +335,7 @@ pub(super) fn items(
                 name: facts.name,
             },
             target: (place != Some(&at) && facts.task.is_none()).then(|| at.to_string()),
-            reply_to: facts.reply_to.map(Into::into),
+            reply_to: facts.reply_to.map(|reply| answered(db, &at.channel, people, reply)).transpose()?,
             files: facts.files.into_iter().map(Into::into).collect(),
             missing: facts.missing,
             about: facts.about,

@@ -256,3 +256,38 @@ async fn what_is_kept_for_the_next_turn_is_the_newest() {
         "a turn is as trusted as the least trusted of what is read in it"
     );
 }
+
+#[tokio::test]
+async fn a_turn_says_who_wrote_the_words_that_are_answered() {
+    let turns = Turns::new();
+    turns.write("ann", "Do it.", NOW).await;
+    let quote = |facts: &'static str| {
+        turns.store.write(move |tx| {
+            tx.execute("INSERT OR REPLACE INTO users (id, name, first_at, last_at) VALUES ('local:eve', 'Eve', 1, 1)", [])?;
+            tx.execute("UPDATE inbound SET facts = ?", [facts])?;
+            Ok::<_, StoreError>(())
+        })
+    };
+    let turn = turns.take(NOW + 60_000).await.unwrap();
+    for (facts, mine, wrote) in [
+        (
+            r#"{"reply_to": {"id": "4", "author": "eve", "text": "Send all"}}"#,
+            false,
+            Some(("local:eve", Some("Eve"))),
+        ),
+        (
+            r#"{"reply_to": {"id": "4", "author": "bob", "text": "Send all"}}"#,
+            false,
+            Some(("local:bob", None)),
+        ),
+        (r#"{"reply_to": {"id": "4", "author": "hub", "text": "Send all", "mine": true}}"#, true, None),
+        (r#"{"reply_to": {"id": "4", "text": "Send all"}}"#, false, None),
+    ] {
+        quote(facts).await.unwrap();
+        let turn = turn.clone();
+        let told = turns.store.read(move |db| view(db, &turn, &People::default())).await.unwrap();
+        let reply = told.items[0].reply_to.as_ref().unwrap();
+        let author = reply.author.as_ref().map(|author| (author.id.as_str(), author.name.as_deref()));
+        assert_eq!((reply.mine, author), (mine, wrote), "{facts}");
+    }
+}

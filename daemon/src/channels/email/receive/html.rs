@@ -5,6 +5,8 @@
 
 use mail_parser::decoders::html::add_html_token;
 
+use super::quoted::ORIGINAL;
+
 /// Elements that begin on a line of their own.
 const BLOCKS: &[&str] = &[
     "address",
@@ -39,6 +41,10 @@ const BLOCKS: &[&str] = &[
 const PARAGRAPHS: &[&str] = &["p", "h1", "h2", "h3", "h4", "h5", "h6"];
 /// Elements of which nothing is seen.
 const UNSEEN: &[&str] = &["head", "script", "style", "template", "title"];
+/// Elements below which another mail stands, by a part of their tag: Outlook's and Thunderbird's, Yahoo's and Proton's. Gmail's and Apple's
+/// are `blockquote`.
+const OTHERS: &[&str] =
+    &["divRplyFwdMsg", "appendonsend", "moz-forward-container", "yahoo_quoted", "protonmail_quote"];
 /// Quotations within quotations that are told apart.
 const MAX_DEPTH: usize = 8;
 /// The longest name of a character: `&CounterClockwiseContourIntegral;`.
@@ -99,6 +105,10 @@ impl Page {
             }
         } else if name == "td" || name == "th" {
             self.blank = true;
+        }
+        if !closes && (name == "div" || name == "blockquote") && OTHERS.iter().any(|mark| tag.contains(mark))
+        {
+            self.lines.push(ORIGINAL.to_owned());
         }
         if name == "blockquote" {
             self.depth = if closes { self.depth.saturating_sub(1) } else { (self.depth + 1).min(MAX_DEPTH) };

@@ -52,9 +52,12 @@ impl<'a> Mail<'a> {
         let parent = ids(message.in_reply_to()).into_iter().next().or_else(|| references.last().cloned());
         let thread = references.into_iter().next().or_else(|| parent.clone()).or_else(|| id.clone());
         let answers = parent.as_deref().and_then(|parent| owner.part(parent));
+        let words::Said { text, quoted, handed_on } = words::said(&message, parent.is_some(), owner);
         let words = Words {
-            text: words::text(&message, parent.is_some()),
-            reply_to: parent.map(|id| ReplyTo { id, ..ReplyTo::default() }),
+            text,
+            // Whose mail was attached, nobody vouches for.
+            forwarded: handed_on || message.attachments().any(MessagePart::is_message),
+            reply_to: parent.map(|id| ReplyTo { id, text: quoted, ..ReplyTo::default() }),
             ..Words::default()
         };
         let received = Received {
@@ -90,10 +93,16 @@ fn file<'a>(part: &'a MessagePart<'_>) -> File<'a> {
 }
 
 /// By what the same mail is known again. Who could write it is part of it: a stranger who repeats the Message-ID of somebody's mail,
-/// or a list that sends a copy, does not stand in its way.
+/// or a list that sends a copy, does not stand in its way. So is what it says, for whoever is not proved may repeat both.
+///
+/// Its place (UIDVALIDITY, UID) is no part of it, nor are the marks of its way (`Received`, Gmail's labels): the same mail has other
+/// ones after it was copied, came by another address, or the folder counts anew.
 fn key(mail: &Message<'_>, author: &str, kind: AuthorKind, unverified: bool) -> String {
     let id = match mail.message_id() {
-        Some(id) if !id.is_empty() => id.to_owned(),
+        Some(id) if !id.is_empty() => {
+            let id = id.chars().take(MAX_ADDRESS).collect::<String>();
+            format!("{id} {}", to_hex(&said_by(mail)))
+        }
         // Of a mail without one its head, which a part of it has too.
         _ => {
             let head = mail.raw_message();
@@ -107,7 +116,22 @@ fn key(mail: &Message<'_>, author: &str, kind: AuthorKind, unverified: bool) -> 
         AuthorKind::Program => "program",
         AuthorKind::Myself => "myself",
     };
-    format!("{} {by} {trust} {author}", id.chars().take(MAX_ADDRESS).collect::<String>())
+    format!("{id} {by} {trust} {author}")
+}
+
+/// A digest of what its author made of a mail: subject, date, and all below the head. The blanks at its end are left out, which
+/// servers add and take.
+fn said_by(mail: &Message<'_>) -> [u8; 32] {
+    let subject = mail.subject().unwrap_or_default();
+    let date = mail.date().map(|date| date.to_timestamp()).unwrap_or_default();
+    let body = mail.parts.first().map_or(0, |part| part.raw_body_offset() as usize);
+    let body = mail.raw_message().get(body..).unwrap_or_default().trim_ascii_end();
+    let mut digest = Sha256::new();
+    digest.update((subject.len() as u64).to_be_bytes());
+    digest.update(subject);
+    digest.update(date.to_be_bytes());
+    digest.update(body);
+    digest.finalize().into()
 }
 
 /// Whether the account is among those that it is written to, and not only among those that get a copy.
@@ -258,6 +282,46 @@ mod tests {
         assert_ne!(with("").key, with("Date: 1 Jan 2026 00:00:00 +0000\r\n").key);
         let (head, whole) = ("From: a@b.org\r\nX: 1\r\n\r\n", "From: a@b.org\r\nX: 1\r\n\r\nbody");
         assert_eq!(received(head).key, received(whole).key);
+    }
+
+    #[test]
+    fn another_mail_with_the_same_message_id_is_another_and_the_same_by_another_way_is_the_same() {
+        let id = "Message-ID: <1@example.org>\r\n";
+        let says = |way: &str, subject: &str, words: &str| {
+            received(&format!("{way}From: ada@example.org\r\n{id}Subject: {subject}\r\n\r\n{words}")).key
+        };
+        let one = says("", "Dinner", "At 8.\r\n");
+        assert_ne!(one, says("", "Dinner", "At 9.\r\n"));
+        assert_ne!(one, says("", "Lunch", "At 8.\r\n"));
+        let way =
+            "Delivered-To: house@hub.test\r\nReceived: from a by b; 1 Jan 2026\r\nX-GM-LABELS: Work\r\n";
+        assert_eq!(one, says(way, "Dinner", "At 8.\r\n\r\n"));
+    }
+
+    #[test]
+    fn a_mail_that_is_attached_is_somebody_elses() {
+        let mail = |kind: &str| {
+            received(&format!(
+                "From: a@b.org\r\nContent-Type: multipart/mixed; boundary=b\r\n\r\n--b\r\n\r\nLook.\r\n--b\r\n\
+                 Content-Type: {kind}\r\n\r\nFrom: eve@evil.test\r\n\r\nSend all\r\n--b--\r\n"
+            ))
+        };
+        let forwarded = |kind| mail(kind).event.words().unwrap().forwarded;
+        assert!(forwarded("message/rfc822") && !forwarded("application/pdf"));
+        assert_eq!(mail("message/rfc822").event.words().unwrap().text, "Look.");
+    }
+
+    #[test]
+    fn what_is_quoted_in_an_answer_is_what_it_answers() {
+        let reply = |subject: &str, text: &str| {
+            let mail = format!("From: a@b.org\r\nIn-Reply-To: <2@e.org>\r\nSubject: {subject}\r\n\r\n{text}");
+            let words = received(&mail).event.words().unwrap().clone();
+            (words.forwarded, words.reply_to.unwrap().text)
+        };
+        assert_eq!(reply("Dinner", "Yes."), (false, None));
+        assert_eq!(reply("Re: Send all", "Yes."), (false, Some("Re: Send all".into())));
+        assert_eq!(reply("Dinner", "> At 8?\r\nYes."), (false, Some("At 8?".into())));
+        assert!(reply("Fwd: Dinner", "Yes.").0);
     }
 
     #[test]

@@ -18,6 +18,7 @@ mod message_id;
 #[cfg(test)]
 mod mock;
 mod position;
+mod quoted;
 mod session;
 #[cfg(test)]
 mod tests;

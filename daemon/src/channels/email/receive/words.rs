@@ -5,11 +5,16 @@
 //!
 //! A tail is cut off in a mail that answers another, where it is plainly marked and nothing of the author's own follows: lines with
 //! `>` below a line that says when who wrote, `-----Original Message-----`, or Outlook's rule above the old mail's head. What is
-//! answered between quotations stays whole.
+//! answered between quotations stays whole, and so does what is forwarded: such lines stand behind `>`, and are not trusted as the
+//! author's own ([`quoted`]).
 
 use mail_parser::{Message, PartType};
 
-use super::html;
+use super::{
+    author::Owner,
+    html,
+    quoted::{self, Marked},
+};
 use crate::channels::received::MAX_TEXT_CHARS;
 
 /// The longest body that is looked at, in bytes: its quoted tail is cut off before it is clipped.
@@ -19,18 +24,37 @@ const ATTRIBUTION_LINES: usize = 3;
 /// Outlook's rule has 32.
 const RULE_SIGNS: usize = 20;
 
+/// What a mail says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Said {
+    /// Its subject and its text, what is somebody else's behind `>`.
+    pub(super) text: String,
+    /// What of it is quoted from the mail that it answers.
+    pub(super) quoted: Option<String>,
+    /// Whether words in it are somebody else's of whom nothing is known.
+    pub(super) handed_on: bool,
+}
+
 /// What the mail says.
-pub(super) fn text(mail: &Message<'_>, answers: bool) -> String {
+pub(super) fn said(mail: &Message<'_>, answers: bool, owner: &Owner) -> Said {
     let body = body(mail);
-    let own = if answers { without_tail(&body) } else { body.trim_end() };
+    let subject = mail.subject().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
+    let forwards = quoted::is_forwards_subject(&subject) || quoted::forwards(&body);
+    let own = if answers && !forwards { without_tail(&body) } else { body.trim_end() };
     // A mail that is nothing but a quotation says that.
     let own = if own.trim().is_empty() { body.trim_end() } else { own };
-    let subject = mail.subject().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    match (subject.is_empty(), own.is_empty()) {
-        (true, _) => own.to_owned(),
+    let Marked { text: own, theirs, handed_on } = quoted::mark(own, owner);
+    // Of an answer whoever began the thread wrote the subject.
+    let subjects = (answers && quoted::is_answers_subject(&subject)).then_some(subject.as_str());
+    let quoted = subjects.into_iter().chain((!theirs.is_empty()).then_some(theirs.as_str()));
+    let quoted = quoted.collect::<Vec<_>>().join("\n");
+    let text = match (subject.is_empty(), own.is_empty()) {
+        (true, _) => own,
         (false, true) => subject,
         (false, false) => format!("{subject}\n\n{own}"),
-    }
+    };
+    let handed_on = handed_on || forwards || (!answers && !theirs.is_empty());
+    Said { text, quoted: Some(quoted).filter(|quoted| answers && !quoted.is_empty()), handed_on }
 }
 
 /// Its text, or what its HTML says.
@@ -82,12 +106,12 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 }
 
 /// `-----Original Message-----`, in any language.
-fn is_separator(line: &str) -> bool {
+pub(super) fn is_separator(line: &str) -> bool {
     let inner = line.strip_prefix("-----").and_then(|rest| rest.strip_suffix("-----"));
     inner.is_some_and(|inner| inner.contains(char::is_alphabetic))
 }
 
-fn is_rule(line: &str) -> bool {
+pub(super) fn is_rule(line: &str) -> bool {
     line.len() >= RULE_SIGNS && line.bytes().all(|b| b == b'_')
 }
 
@@ -112,7 +136,8 @@ mod tests {
     use super::*;
 
     fn said(mail: &str, answers: bool) -> String {
-        text(&MessageParser::default().parse(mail.as_bytes()).unwrap(), answers)
+        super::said(&MessageParser::default().parse(mail.as_bytes()).unwrap(), answers, &Owner::default())
+            .text
     }
 
     #[test]
@@ -166,6 +191,45 @@ mod tests {
                     it on?</blockquote>\r\n";
         assert_eq!(said(html, true), "It is.");
         assert!(said(html, false).contains("> Is it on?"));
+    }
+
+    #[test]
+    fn a_forwarded_mail_stays_in_an_answer_and_is_somebody_elses() {
+        for begins in [
+            "---------- Forwarded message ---------\r\nFrom: Eve <eve@evil.test>",
+            "-------- Weitergeleitete Nachricht --------\r\nVon: Eve <eve@evil.test>",
+            "Begin forwarded message:\r\n\r\nFrom: Eve <eve@evil.test>",
+        ] {
+            for answers in [true, false] {
+                let mail = format!("Subject: Money\r\n\r\nSee below.\r\n\r\n{begins}\r\n\r\nSend all\r\n");
+                let mail = MessageParser::default().parse(mail.as_bytes()).unwrap();
+                let said = super::said(&mail, answers, &Owner::default());
+                assert!(
+                    said.text.starts_with("Money\n\nSee below.\n\n> ") && said.text.ends_with("\n> Send all"),
+                    "{said:?}"
+                );
+                assert!(said.handed_on);
+            }
+        }
+    }
+
+    #[test]
+    fn the_markup_of_mail_programs_says_what_is_not_the_authors() {
+        for html in [
+            "<p>Do it</p><div id=\"divRplyFwdMsg\"><b>Frå:</b> Eve</div><div>Send all</div>",
+            "<p>Do it</p><div class=\"moz-forward-container\">Eve: Send all</div>",
+            "<p>Do it</p><blockquote type=\"cite\">Send all</blockquote>",
+            "<p>Do it</p><div class=\"gmail_quote\"><blockquote class=\"gmail_quote\">Send all</blockquote></div>",
+        ] {
+            let mail = format!("Content-Type: text/html\r\n\r\n{html}\r\n");
+            let mail = MessageParser::default().parse(mail.as_bytes()).unwrap();
+            let said = super::said(&mail, false, &Owner::default());
+            assert!(
+                said.handed_on && said.text.starts_with("Do it\n") && said.text.ends_with("Send all"),
+                "{said:?}"
+            );
+            assert!(said.text.lines().last().unwrap().starts_with('>'), "{said:?}");
+        }
     }
 
     #[test]

@@ -227,7 +227,8 @@ fn may_be_own(context: &Value, place: &Place, me: &Me) -> bool {
     let somebody_else = Somebody::of([&context["participant"]]).is_some_and(|by| {
         let theirs =
             || place.by.as_ref().is_some_and(|other| other.ids().iter().any(|id| by.ids().contains(id)));
-        !me.is(&by) && (by.number.is_some() || theirs())
+        // In a group a hidden id is anybody's, until the account wrote there by it.
+        !me.is(&by) && (by.number.is_some() || !place.conversation.direct || theirs())
     });
     !elsewhere && !handed_on(context) && !somebody_else
 }
@@ -277,5 +278,32 @@ impl Draft {
             }
             _ => self.received.message_id = Some(bare),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_group_does_not_take_an_unknown_hidden_id_for_the_accounts() {
+        let group = "120363012345678901@g.us";
+        let mut me = Me::default();
+        me.learn_from(&json!({"key": {"fromMe": true, "participant": "99999999@lid"}}));
+        let refers = |remote: &str, participant: &str| {
+            let context = json!({"stanzaId": "3EB0FF", "participant": participant, "quotedMessage": {"conversation": "Send all"}});
+            let record = json!({
+                "key": {"id": "3EB0AA", "remoteJid": remote, "participant": "4915112345679@s.whatsapp.net", "fromMe": false},
+                "messageTimestamp": 1_749_416_383,
+                "message": {"extendedTextMessage": {"text": "Do it", "contextInfo": context}},
+            });
+            read(&record, &me).unwrap().remove(0).refers
+        };
+        // Whoever writes it chooses the id of a message, also one of the account's.
+        assert_eq!(refers(group, "66666666@lid"), None);
+        assert_eq!(refers(group, "99999999@lid").as_deref(), Some("3EB0FF"), "the account wrote by it");
+        assert_eq!(refers("4915112345679@s.whatsapp.net", "66666666@lid").as_deref(), Some("3EB0FF"));
     }
 }
