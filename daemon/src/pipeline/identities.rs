@@ -160,7 +160,10 @@ impl Identities {
         why: String,
         needed: Option<Again>,
     ) -> Result<Found, StoreError> {
-        if let Some(known) = self.still_counts(at, address, COUNTS)? {
+        // A platform that does not know a name any more, or knows several of it, has answered.
+        if needed != Some(Again::NotKnown)
+            && let Some(known) = self.still_counts(at, address, COUNTS)?
+        {
             return Ok(Found::Known(known));
         }
         let last = self.read(at, address)?.map(|(identity, _)| identity);

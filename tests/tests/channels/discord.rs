@@ -181,7 +181,7 @@ async fn a_person_is_found_by_name_and_called_by_the_id_that_was_approved() -> R
     let mut fixture =
         TestHub::start(&agents_on("discord", &mock.account(folder.path(), mock.token())?)).await?;
     let courier = fixture.agent("courier").await?;
-    for name in ["@Ann Lee", "@ann.lee"] {
+    for name in ["@ann.lee", "@Ann.Lee"] {
         let sent = call(&courier, name, json!({"message": format!("For {name}")}))?;
         ensure!(sent["state"] == "sent" && sent["to"] == "discord:@99", "{sent}");
     }

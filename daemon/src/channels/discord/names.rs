@@ -1,8 +1,8 @@
 //! Which channel or person a name stands for, as the bot's servers have it now.
 //!
-//! Two servers, and two categories of one, may call a channel the same. People choose what they are called, and a server's
-//! guests are strangers: a user name is one person's alone, but whoever looks like it may be meant as well. So a name that
-//! means several is refused, with their ids, whichever kind of name it is of each.
+//! Two servers, and two categories of one, may call a channel the same. A user name is one person's alone. What else people are
+//! called they choose themselves, a server's guests among them, and the search does not even find everybody by it: so nobody is
+//! written to by that, but whoever looks like another may be meant as well. A name that means several is refused, with their ids.
 
 use reqwest::{Method, RequestBuilder};
 use serde_json::Value;
@@ -37,8 +37,8 @@ impl Client {
             let why = format!("the bot is on more than {MOST_SERVERS} servers: write the {kind}'s id");
             return Err(Unidentified::not_known(why));
         }
-        // Whose they are, and the server on which they were seen first.
-        let mut found: Vec<(String, String)> = Vec::new();
+        // Whose they are, the server on which they were seen first, and why they are not written to by this name.
+        let mut found: Vec<(String, String, Option<&'static str>)> = Vec::new();
         for server in servers {
             let (Some(guild), called) = (server["id"].as_str(), server["name"].as_str().unwrap_or("?"))
             else {
@@ -52,21 +52,25 @@ impl Client {
                 return Err(Unidentified::not_known(why));
             }
             let ids = list.iter().filter_map(|one| match person {
-                Some(person) => is_person(one, person).then(|| one["user"]["id"].as_str())?,
-                None => is_channel(one, address).then(|| one["id"].as_str())?,
+                Some(person) => Some((one["user"]["id"].as_str()?, is_person(one, person)?)),
+                None => is_channel(one, address).then(|| Some((one["id"].as_str()?, None)))?,
             });
-            for one in ids {
+            for (one, barred) in ids {
                 let one = format!("{sign}{}", id(kind, one)?);
-                if !found.iter().any(|(seen, _)| *seen == one) {
-                    found.push((one, called.to_owned()));
+                if !found.iter().any(|(seen, ..)| *seen == one) {
+                    found.push((one, called.to_owned(), barred));
                 }
             }
         }
         match found.as_slice() {
-            [(one, _)] => Ok(Identity::new(one)),
+            [(one, _, None)] => Ok(Identity::new(one)),
+            [(one, server, Some(why))] => {
+                let who = self.http.words(&format!("{one} on {server}"));
+                Err(Unidentified::not_known(format!("{address} ({who}) {why}: write the id")))
+            }
             [] => Err(Unidentified::not_known(format!("no server of the bot's has a {kind} {address}"))),
             several => {
-                let named = several.iter().take(MOST_NAMED).map(|(id, server)| format!("{id} on {server}"));
+                let named = several.iter().take(MOST_NAMED).map(|(id, server, _)| format!("{id} on {server}"));
                 let named = self.http.words(&named.collect::<Vec<_>>().join(", "));
                 Err(Unidentified::several(address, kind, &named))
             }
@@ -98,10 +102,16 @@ fn is_channel(channel: &Value, address: &str) -> bool {
     takes && channel["name"].as_str().and_then(|said| name(&format!("#{said}"))).as_deref() == Some(address)
 }
 
-/// Whether a person, or a bot, is called so: by any of a member's names
+/// Whether somebody is called so, by any of a member's names; and why they are not written to by it
 /// (<https://docs.discord.com/developers/resources/user#user-object>, `nick` of `guild#guild-member-object`).
-fn is_person(member: &Value, name: &str) -> bool {
+fn is_person(member: &Value, name: &str) -> Option<Option<&'static str>> {
     let user = &member["user"];
-    let names = [&user["username"], &user["global_name"], &member["nick"]];
-    names.into_iter().any(|one| is_called(one, name))
+    let is_user_name = user["username"].as_str().is_some_and(|said| said.to_lowercase() == name);
+    let chosen = [&user["username"], &user["global_name"], &member["nick"]];
+    let barred = match (user["bot"] == true, is_user_name) {
+        (true, _) => Some("is a program"),
+        (false, false) => Some("has chosen that name, which is no user name"),
+        (false, true) => None,
+    };
+    (is_user_name || chosen.into_iter().any(|one| is_called(one, name))).then_some(barred)
 }

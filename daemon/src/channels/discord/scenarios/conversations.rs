@@ -59,16 +59,18 @@ async fn a_name_that_several_channels_have_or_none_is_refused() {
 }
 
 #[tokio::test]
-async fn a_person_is_found_by_any_of_their_names_and_whoever_looks_like_them_stops_it() {
+async fn a_person_is_found_by_their_user_name_and_whoever_looks_like_them_stops_it() {
     const SERVERS: Reply = Reply::Says(200, "", r#"[{"id":"9","name":"Home"},{"id":"10","name":"Club"}]"#);
     const EMPTY: Reply = Reply::Says(200, "", "[]");
-    // On both servers, and one person all the same; a bot of that name is none.
+    // On both servers, and one person all the same.
     const ANN: Reply = Reply::Says(
         200,
         "",
         r#"[{"user":{"id":"42","username":"ann","global_name":"Ann Lee"},"nick":null},
-            {"user":{"id":"43","username":"ann","bot":true}},{"user":{"id":"44","username":"anna"}}]"#,
+            {"user":{"id":"44","username":"anna"}}]"#,
     );
+    const BOT: Reply =
+        Reply::Says(200, "", r#"[{"user":{"id":"43","username":"robot","global_name":"A.N.N.","bot":true}}]"#);
     const BY_NICK: Reply =
         Reply::Says(200, "", r#"[{"user":{"id":"66","username":"mallory"},"nick":"Ann"}]"#);
     const ODD: Reply = Reply::Says(200, "", r#"[{"user":{"id":"../x","username":"ann"}}]"#);
@@ -81,8 +83,13 @@ async fn a_person_is_found_by_any_of_their_names_and_whoever_looks_like_them_sto
     let (found, heard) = find(&[SERVERS, ANN, ANN], "@Ann").await;
     assert_eq!(found, Ok("@42".into()));
     is(&heard[1], "GET /api/v10/guilds/9/members/search?query=ann&limit=100");
-    assert_eq!(find(&[SERVERS, ANN, EMPTY], "@ann lee").await.0, Ok("@42".into()));
-    assert_eq!(find(&[SERVERS, EMPTY, BY_NICK], "@ann").await.0, Ok("@66".into()));
+    // What somebody has chosen is no user name, and the search does not find everybody by it.
+    let why = "@ann lee (@42 on Home) has chosen that name, which is no user name: write the id";
+    assert_eq!(find(&[SERVERS, ANN, EMPTY], "@ann lee").await.0, Err(why.into()));
+    let why = "@ann (@66 on Club) has chosen that name, which is no user name: write the id";
+    assert_eq!(find(&[SERVERS, EMPTY, BY_NICK], "@ann").await.0, Err(why.into()));
+    let why = "@ann is the name of more than one person (@42 on Home, @43 on Club): write the id";
+    assert_eq!(find(&[SERVERS, ANN, BOT], "@ann").await.0, Err(why.into()));
     // A user name is nobody else's, but a nickname may be worn to be taken for its owner.
     let why = "@ann is the name of more than one person (@42 on Home, @66 on Club): write the id";
     assert_eq!(find(&[SERVERS, ANN, BY_NICK], "@ann").await.0, Err(why.into()));
