@@ -101,4 +101,9 @@ pub trait HubHandle: Send + Sync {
     ) -> Result<Attachment, NotKept> {
         Err(NotKept("files are not kept here".into()))
     }
+
+    /// Returns once the hub stops: whoever waits for a file gives it up then, for the hub does not wait as long as a file may take.
+    async fn stops(&self) {
+        std::future::pending().await
+    }
 }

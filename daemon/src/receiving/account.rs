@@ -152,4 +152,8 @@ impl HubHandle for AccountHandle {
         fresh.push_back(staged.pin);
         Ok(staged.attachment)
     }
+
+    async fn stops(&self) {
+        self.current.stops().await;
+    }
 }

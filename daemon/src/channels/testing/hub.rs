@@ -37,6 +37,7 @@ struct State {
     open: Vec<Value>,
     /// How many batches are not written down first.
     failing: usize,
+    stops: bool,
 }
 
 impl HubMock {
@@ -55,6 +56,12 @@ impl HubMock {
     /// The next `batches` are not written down.
     pub(crate) fn fail(&self, batches: usize) {
         self.state().failing = batches;
+    }
+
+    /// It stops.
+    pub(crate) fn stop(&self) {
+        self.state().stops = true;
+        self.came.notify_waiters();
     }
 
     /// All that was received so far, once it is at least `count`.
@@ -153,5 +160,15 @@ impl HubHandle for HubMock {
         };
         self.state().files.push(kept);
         Ok(attachment)
+    }
+
+    async fn stops(&self) {
+        loop {
+            let came = self.came.notified();
+            if self.state().stops {
+                return;
+            }
+            came.await;
+        }
     }
 }

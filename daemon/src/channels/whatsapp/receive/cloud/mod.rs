@@ -88,7 +88,13 @@ impl Hearing {
                 Ok(Draft { mut received, file }) => {
                     if let (Event::Message(words), Some(sent)) = (&mut received.event, file) {
                         fetched += 1;
-                        match files::keep(graph, hub, &sent, until).await {
+                        let kept = tokio::select! {
+                            biased;
+                            kept = files::keep(graph, hub, &sent, until) => kept,
+                            // Meta tells it again, and the file is fetched then.
+                            () = hub.stops() => return Err(Unavailable),
+                        };
+                        match kept {
                             Ok(kept) => words.files.push(kept),
                             Err(why) => words.missing.push(why),
                         }
