@@ -34,6 +34,7 @@ use crate::{
         callback::CallbackRefused,
         hub_handle::{HubHandle, Unavailable},
         received::{AuthorKind, Batch, Dropped, Event, Received, ReplyTo, unreadable},
+        receiver::Hearing,
     },
     clock,
 };
@@ -71,6 +72,11 @@ impl Reception {
             "receives what Teams tells at /v1/platform/teams/{}, {heard}; what comes while the hub is away is lost",
             self.account
         )
+    }
+
+    /// How the account hears.
+    pub(super) fn hearing(&self) -> Hearing {
+        Hearing { ready: self.unwritten.load(Ordering::Relaxed) == 0, standing: self.standing() }
     }
 
     /// Writes down what an activity tells that is believed.
