@@ -5,11 +5,11 @@
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tokio::io::AsyncRead;
+use tokio::{io::AsyncRead, sync::OwnedSemaphorePermit};
 
 use super::{
     PartKey,
-    received::{Batch, Seen},
+    received::{Batch, Received, Seen},
 };
 use crate::message::{
     action::Action,
@@ -19,6 +19,10 @@ use crate::message::{
 
 /// The bytes of a file, as they come.
 pub type FileStream<'a> = Box<dyn AsyncRead + Send + Unpin + 'a>;
+
+/// A place in which files are fetched. It is free again when this is dropped; somebody known needs none.
+#[derive(Debug, Default)]
+pub struct FilePlace(pub Option<OwnedSemaphorePermit>);
 
 /// Something that is asked of a composed request.
 pub type OfRequest<'a> = &'a (dyn Fn(&Value) -> bool + Send + Sync);
@@ -87,6 +91,12 @@ pub trait HubHandle: Send + Sync {
     /// Nobody can say now.
     async fn is_own(&self, _address: &str, _id: &str, _is: OfRequest<'_>) -> Result<bool, Unavailable> {
         Err(Unavailable)
+    }
+
+    /// A place in which the files of an event are fetched while whoever tells it waits; nothing if those who are not known have all of
+    /// theirs: nobody known is to wait for strangers' slow files.
+    async fn place_for_files(&self, _of: &Received) -> Option<FilePlace> {
+        Some(FilePlace::default())
     }
 
     /// Keeps a file that somebody sent, for the [batch](Batch) that names it next. What it is, its content tells before `kind` does.

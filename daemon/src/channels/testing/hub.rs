@@ -13,7 +13,7 @@ use tokio::{io::AsyncReadExt as _, sync::Notify};
 
 use crate::{
     channels::{
-        hub_handle::{FileStream, HubHandle, NotKept, OfRequest, Unavailable},
+        hub_handle::{FilePlace, FileStream, HubHandle, NotKept, OfRequest, Unavailable},
         received::{Batch, Dropped, Received, Seen},
     },
     message::attachment::Attachment,
@@ -38,6 +38,8 @@ struct State {
     /// How many batches are not written down first.
     failing: usize,
     stops: bool,
+    /// Whether strangers' files have no place.
+    crowded: bool,
 }
 
 impl HubMock {
@@ -56,6 +58,11 @@ impl HubMock {
     /// The next `batches` are not written down.
     pub(crate) fn fail(&self, batches: usize) {
         self.state().failing = batches;
+    }
+
+    /// Others' files have all the places.
+    pub(crate) fn is_crowded(&self) {
+        self.state().crowded = true;
     }
 
     /// It stops.
@@ -138,6 +145,10 @@ impl HubHandle for HubMock {
     async fn is_own(&self, _: &str, id: &str, is: OfRequest<'_>) -> Result<bool, Unavailable> {
         let state = self.state();
         Ok(state.sent.iter().any(|sent| sent == id) || state.open.iter().any(is))
+    }
+
+    async fn place_for_files(&self, _: &Received) -> Option<FilePlace> {
+        (!self.state().crowded).then(FilePlace::default)
     }
 
     async fn keep_file(

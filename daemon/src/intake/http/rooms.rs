@@ -143,6 +143,12 @@ pub(super) fn again(mut response: Response, after: HeaderValue) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::strangers_files;
+
+    #[test]
+    fn files_of_strangers_leave_half_of_the_places_to_whoever_is_known() {
+        assert_eq!(strangers_files::AT_ONCE * 2, WRITTEN as usize);
+    }
 
     #[tokio::test]
     async fn who_proves_nothing_yet_keeps_nobody_out_who_has_and_makes_room_when_it_takes_long() {

@@ -110,6 +110,12 @@ pub(super) async fn fetch_all(client: &Client, hub: &dyn HubHandle, files: Vec<S
     }
 }
 
+/// Says of all files that they are missing, for there was no place to fetch them in.
+pub(super) fn leave_out(files: &[Sent], words: &mut Words) {
+    let why = "too many files of people who are not known came at once: ask for it again";
+    words.missing.extend(files.iter().map(|sent| received::missing(&sent.name, why)));
+}
+
 async fn fetch(client: &Client, hub: &dyn HubHandle, sent: &Sent) -> Result<Attachment, String> {
     let allowed = |url: &Url| match sent.is_at_service {
         true => client.is_service(url),

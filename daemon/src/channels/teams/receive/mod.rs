@@ -151,6 +151,7 @@ async fn settle(client: &Client, hub: &dyn HubHandle, draft: Draft) -> Result<Re
         return Ok(received);
     }
     let address = received.conversation.address.clone();
+    let place = if files.is_empty() { None } else { hub.place_for_files(&received).await };
     if let Event::Message(words) = &mut received.event {
         // In a thread that the account began, each message is an answer to it.
         if let Some(root) = root.filter(|_| words.reply_to.is_none())
@@ -158,7 +159,11 @@ async fn settle(client: &Client, hub: &dyn HubHandle, draft: Draft) -> Result<Re
         {
             words.reply_to = Some(ReplyTo { id: root, mine: true, ..ReplyTo::default() });
         }
-        files::fetch_all(client, hub, files, words).await;
+        match place {
+            Some(_place) => files::fetch_all(client, hub, files, words).await,
+            // Teams does not tell it again: the words go without.
+            None => files::leave_out(&files, words),
+        }
     }
     Ok(received)
 }

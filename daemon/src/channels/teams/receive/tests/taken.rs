@@ -131,6 +131,16 @@ async fn a_hub_that_stops_writes_the_words_down_without_the_file_that_is_being_f
 }
 
 #[tokio::test]
+async fn a_message_goes_without_its_files_where_strangers_files_have_all_the_places() {
+    let (teams, hub) = (hearing(1), HubMock::default());
+    hub.is_crowded();
+    take(&teams, &hub, &with_files("http://127.0.0.1:1/x", "http://127.0.0.1:1/y")).await.unwrap();
+    let words = hub.received(1).await[0].event.words().unwrap().clone();
+    assert!(words.text == "Is the oven on?" && words.missing.len() == 2, "{words:?}");
+    assert!(words.missing[0].starts_with("plan.txt: too many files"), "{words:?}");
+}
+
+#[tokio::test]
 async fn nobody_but_onedrive_and_the_accounts_own_service_is_asked_and_the_message_goes_without() {
     let (mock, other) = (Mock::start(&[NO]), Mock::start(&[NO]));
     let teams = hearing(mock.port);

@@ -308,6 +308,10 @@ async fn a_hub_that_stops_while_a_file_is_fetched_is_told_the_message_again_and_
     let taken = tokio::time::timeout(Duration::from_secs(5), ended).await;
     assert_eq!(taken.expect("it waits for the file"), Err(CallbackRefused::Unwritten));
     assert_eq!(hub.received(0).await, []);
+    // So it is where there is no place for a stranger's file.
+    let hub = HubMock::default();
+    hub.is_crowded();
+    assert_eq!(notify(&account(1, &files), &image, &hub).await, Err(CallbackRefused::Unwritten));
 }
 
 #[tokio::test]
