@@ -219,10 +219,12 @@ impl Incoming {
     /// How the account hears.
     pub(super) fn hearing(&self) -> Hearing {
         let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        self.heard_of(match standing {
-            Standing::Idle | Standing::Reading => None,
-            Standing::Away(why) => Some(why),
-        })
+        match standing {
+            // Unlike a try, this says nothing of the server.
+            Standing::Idle => Hearing { ready: true, standing: "begins to read mail".into() },
+            Standing::Reading => self.heard_of(None),
+            Standing::Away(why) => self.heard_of(Some(why)),
+        }
     }
 
     fn heard_of(&self, trouble: Option<Trouble>) -> Hearing {
