@@ -80,7 +80,7 @@ export function open({ root, signal, when, often }) {
       h(one.ready ? "p" : "p.wrong", words(one.said)),
       facts([
         ["Way", WAYS[one.mode] ?? one.mode],
-        ["Receives", one.receives ? "yes" : "no"],
+        ["Receives", one.hearing && !one.hearing.ready ? words(one.hearing.standing) : one.receives ? "yes" : "no"],
         ["Limits", inline(one.limits)],
         ["Last sent", one.last_sent_at ? clock.ago(one.last_sent_at) : "not lately"],
         ["Its platform asked for a pause until", one.paused_until && clock.at(one.paused_until)]

@@ -404,6 +404,7 @@
  * @property {string} limits in words: `4,096 characters, files of 50 MB`
  * @property {Time | null} [last_sent_at] as far as a short look tells
  * @property {boolean} receives
+ * @property {{ready: boolean, standing: string}} [hearing] where it receives
  */
 
 /**

@@ -5,11 +5,11 @@
 
 use async_trait::async_trait;
 use serde_json::Value;
-use tokio::io::AsyncRead;
+use tokio::{io::AsyncRead, sync::OwnedSemaphorePermit};
 
 use super::{
     PartKey,
-    received::{Batch, Seen},
+    received::{Batch, Received, Seen},
 };
 use crate::message::{
     action::Action,
@@ -19,6 +19,10 @@ use crate::message::{
 
 /// The bytes of a file, as they come.
 pub type FileStream<'a> = Box<dyn AsyncRead + Send + Unpin + 'a>;
+
+/// A place in which files are fetched. It is free again when this is dropped; somebody known needs none.
+#[derive(Debug, Default)]
+pub struct FilePlace(pub Option<OwnedSemaphorePermit>);
 
 /// Something that is asked of a composed request.
 pub type OfRequest<'a> = &'a (dyn Fn(&Value) -> bool + Send + Sync);
@@ -89,6 +93,12 @@ pub trait HubHandle: Send + Sync {
         Err(Unavailable)
     }
 
+    /// A place in which the files of an event are fetched while whoever tells it waits; nothing if those who are not known have all of
+    /// theirs: nobody known is to wait for strangers' slow files.
+    async fn place_for_files(&self, _of: &Received) -> Option<FilePlace> {
+        Some(FilePlace::default())
+    }
+
     /// Keeps a file that somebody sent, for the [batch](Batch) that names it next. What it is, its content tells before `kind` does.
     ///
     /// # Errors
@@ -100,5 +110,10 @@ pub trait HubHandle: Send + Sync {
         _bytes: FileStream<'_>,
     ) -> Result<Attachment, NotKept> {
         Err(NotKept("files are not kept here".into()))
+    }
+
+    /// Returns once the hub stops: whoever waits for a file gives it up then, for the hub does not wait as long as a file may take.
+    async fn stops(&self) {
+        std::future::pending().await
     }
 }

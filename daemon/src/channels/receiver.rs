@@ -4,6 +4,8 @@
 use std::{collections::HashMap, time::Duration};
 
 use async_trait::async_trait;
+use serde::Serialize;
+use utoipa::ToSchema;
 
 use super::{
     callback::{CallbackRefused, DeliveryStatus},
@@ -21,6 +23,15 @@ pub struct Notifications {
     pub signs_body: bool,
     /// The longest body that is read.
     pub max_bytes: usize,
+}
+
+/// Whether an account that receives hears what people do at its platform.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
+pub struct Hearing {
+    /// Whether it does, as far as anybody knows: false while nothing is received, and from when on that is so.
+    pub ready: bool,
+    /// From where and how it hears; or since when it does not, and why.
+    pub standing: String,
 }
 
 /// What one account receives. A channel that receives nothing says so with an empty `impl`.
@@ -72,6 +83,11 @@ pub trait Receiver: Send + Sync + 'static {
     /// Says goodbye over what [`listen`](Self::listen) keeps open, if the platform has a word for it, and writes down what it
     /// told, if it tells it once. `listen` is dropped then; the hub waits for some seconds only.
     async fn leave(&self) {}
+
+    /// How it hears now; nothing if it does not receive. Asks nobody.
+    fn hearing(&self) -> Option<Hearing> {
+        None
+    }
 
     /// For how long one [`show_typing`](Self::show_typing) is seen; nothing if the platform has no such sign.
     fn typing_lasts(&self) -> Option<Duration> {

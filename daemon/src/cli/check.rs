@@ -1,5 +1,6 @@
 //! `gatepost check`.
 
+mod hearing;
 mod machine;
 mod service;
 
@@ -7,10 +8,13 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use hearing::Heard;
+
 use super::{Failed, audit, output};
 use crate::{
     approval::availability::Paired,
-    channels::{self, DeliveryMode, account::Accounts},
+    channels::{self, DeliveryMode, account::Accounts, receiver::Hearing},
+    client::Place,
     companion::broker::Address,
     config::{Agent, Config},
     hub::{
@@ -32,7 +36,8 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed> {
+pub(super) async fn run(place: &Place, arguments: &Arguments) -> Result<(), Failed> {
+    let path = place.config.as_path();
     let config = Config::load(path).map_err(Failed::refused)?;
     config.refuse_everybodys_secrets().map_err(Failed::refused)?;
     // The adapters want a database; while the hub runs, its own is not to be touched.
@@ -84,7 +89,11 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
     let mut found = service::missing(path, &config, &machine::programs(&config));
     let home = home.as_ref().map(|home| ("homeassistant", &home.address));
     let brokers = broker.as_ref().map(|broker| ("broker", broker)).into_iter().chain(home);
-    found.extend(ask_all(&config, &accounts, brokers).await);
+    let heard = match accounts.iter().any(|(_, _, adapter)| adapter.hearing().is_some()) {
+        true => Some(Heard::of_running(place).await),
+        false => None,
+    };
+    found.extend(ask_all(&config, &accounts, heard.as_ref(), brokers).await);
     found
         .extend(database.err().map(|why| Found::missing("hub.data_dir", config.hub.data_dir.display(), why)));
     if arguments.json {
@@ -104,6 +113,7 @@ pub(super) async fn run(path: &Path, arguments: &Arguments) -> Result<(), Failed
 async fn ask_all(
     config: &Config,
     accounts: &Accounts,
+    heard: Option<&Heard>,
     brokers: impl Iterator<Item = (&'static str, &Address)>,
 ) -> Vec<Found> {
     let mut found = machine::missing(config);
@@ -111,7 +121,7 @@ async fn ask_all(
         print_note!("warning: cannot see which platforms have asked for a pause: {error}");
         Pauses::default()
     });
-    found.extend(ask(accounts, &pauses).await);
+    found.extend(ask(accounts, &pauses, heard).await);
     for (section, broker) in brokers {
         let account = format!("{}:{}", broker.host, broker.port);
         print_note!("asking the broker at {account} …");
@@ -119,16 +129,19 @@ async fn ask_all(
             Some((user, _)) => user.clone(),
             None => "nobody by name".into(),
         });
-        found.push(Found { channel: section.into(), account, mode: None, ready });
+        found.push(Found { channel: section.into(), account, mode: None, ready, hearing: None });
     }
     found
 }
 
 fn as_json(found: &[Found]) -> Value {
-    let row = |Found { channel, account, mode, ready }: &Found| {
+    let row = |Found { channel, account, mode, ready, hearing }: &Found| {
         let mut row = json!({"channel": channel, "account": account, "ready": ready.is_ok()});
         if let Some(mode) = mode {
             row["mode"] = json!(mode);
+        }
+        if let Some(hearing) = hearing {
+            row["hearing"] = json!(hearing);
         }
         match ready {
             Ok(as_whom) => row["as"] = json!(as_whom),
@@ -140,7 +153,7 @@ fn as_json(found: &[Found]) -> Value {
 }
 
 fn as_table(found: &[Found]) -> String {
-    let row = |Found { channel, account, mode, ready }: &Found| {
+    let row = |Found { channel, account, mode, ready, .. }: &Found| {
         let (word, text) = match ready {
             Ok(as_whom) => ("ready", as_whom),
             Err(why) => ("NOT READY", why),
@@ -201,17 +214,25 @@ struct Found {
     /// Which way its messages go; a broker has none to choose.
     mode: Option<DeliveryMode>,
     ready: Result<String, String>,
+    /// How the running hub's account hears.
+    hearing: Option<Hearing>,
 }
 
 impl Found {
     /// What this key names is not as the hub needs it.
     fn missing(key: impl Into<String>, what: impl ToString, why: impl ToString) -> Self {
-        Self { channel: key.into(), account: what.to_string(), mode: None, ready: Err(why.to_string()) }
+        Self {
+            channel: key.into(),
+            account: what.to_string(),
+            mode: None,
+            ready: Err(why.to_string()),
+            hearing: None,
+        }
     }
 }
 
 /// Asks every platform that has not asked for a pause.
-async fn ask(accounts: &Accounts, pauses: &Pauses) -> Vec<Found> {
+async fn ask(accounts: &Accounts, pauses: &Pauses, heard: Option<&Heard>) -> Vec<Found> {
     let mut found = vec![];
     for (channel, account, adapter) in accounts.iter() {
         let paused = pauses.of_account(channel, account, accounts.fingerprint(channel, account));
@@ -222,8 +243,13 @@ async fn ask(accounts: &Accounts, pauses: &Pauses) -> Vec<Found> {
                 channels::ready(adapter.as_ref()).await.map_err(|error| error.to_string())
             }
         };
+        let ready = ready.map(|said| match (heard, adapter.hearing()) {
+            (Some(heard), Some(own)) => heard.instead(said, &own, (channel, account)),
+            _ => said,
+        });
+        let hearing = heard.and_then(|heard| heard.of(channel, account)).cloned();
         let (channel, account) = (channel.to_owned(), account.to_owned());
-        found.push(Found { channel, account, mode: Some(adapter.capabilities().mode), ready });
+        found.push(Found { channel, account, mode: Some(adapter.capabilities().mode), ready, hearing });
     }
     found
 }

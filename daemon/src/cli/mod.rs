@@ -331,7 +331,7 @@ async fn dispatch(arguments: Arguments) -> Result<(), Failed> {
         Command::Setup(arguments) => setup::run(&place, config.is_some(), arguments).await,
         Command::Init(arguments) => init::run(config, &arguments),
         Command::Health(arguments) => health::run(&place, &arguments).await,
-        Command::Check(arguments) => check::run(&place.config, &arguments).await,
+        Command::Check(arguments) => check::run(&place, &arguments).await,
         Command::Channels(arguments) => channels::run(arguments),
         Command::Run => run::run(&place.config).await,
         Command::Open(arguments) => open::run(&place, &arguments).await,

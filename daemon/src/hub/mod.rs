@@ -72,8 +72,9 @@ use crate::{
 
 /// How long open requests may take to end when the hub stops.
 const GRACE: Duration = Duration::from_secs(5);
-/// How long messages on their way may take to end when the hub stops: less than the 90 s that systemd waits.
-const SENDING: Duration = Duration::from_secs(30);
+/// How long messages on their way may take to end when the hub stops. With what comes before it and after it, that is less than the
+/// unit's `TimeoutStopSec`: then systemd kills whatever is being written.
+const SENDING: Duration = Duration::from_secs(20);
 /// A platform that cannot be reached within this is away.
 const CONNECT: Duration = Duration::from_secs(10);
 /// A platform that has not answered within this will not.
@@ -322,17 +323,23 @@ impl Hub {
         self.telling.abort();
         // A receiver that is gone has stopped already.
         let _ = (self.stop.send(true), self.rest.send(()));
-        let mut server = self.server;
-        if tokio::time::timeout(GRACE, &mut server).await.is_err() {
-            tracing::warn!("some requests did not end in time");
-            server.abort();
-        }
-        let mut dispatcher = self.dispatcher;
-        if tokio::time::timeout(SENDING, &mut dispatcher).await.is_err() {
-            tracing::warn!("some messages are still on their way; the next start takes them up");
-            dispatcher.abort();
-        }
-        self.reload.stop().await;
+        self.current.stop();
+        let (mut server, mut dispatcher) = (self.server, self.dispatcher);
+        // At once: what comes in must not wait for what goes out, for not every platform tells it again.
+        let served = async {
+            if tokio::time::timeout(GRACE, &mut server).await.is_err() {
+                tracing::warn!("some requests did not end in time");
+                server.abort();
+            }
+        };
+        let sent = async {
+            if tokio::time::timeout(SENDING, &mut dispatcher).await.is_err() {
+                tracing::warn!("some messages are still on their way; the next start takes them up");
+                dispatcher.abort();
+            }
+        };
+        tokio::join!(served, sent, self.reload.stop());
+        self.current.pipeline().outbox().write_seen().await;
         self.link.companions().keep().await;
         upkeep::sign(&self.store, &self.signer).await;
         self.store.close();
@@ -345,4 +352,19 @@ pub(crate) async fn recover(pipeline: &Pipeline) -> Result<(), TransitionError> 
     pipeline.recover_accepted().await?;
     pipeline.recover_sending().await?;
     Ok(pipeline.wake_others().await?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{SENDING, reload};
+    use crate::{intake::wake, receiving::listening};
+
+    #[test]
+    fn a_stop_ends_before_systemd_kills_the_hub_with_time_to_write() {
+        let unit = include_str!("../../packaging/systemd/gatepost.service");
+        let most = unit.lines().find_map(|line| line.strip_prefix("TimeoutStopSec=")?.strip_suffix('s'));
+        let most: u64 = most.unwrap().parse().unwrap();
+        let together = super::GRACE.max(SENDING).max(reload::STOP + listening::GOODBYE_TIMEOUT);
+        assert!((wake::LEAVE + together).as_secs() + 5 < most);
+    }
 }

@@ -53,7 +53,7 @@ use crate::{
 };
 
 /// How long a stop waits for a reload under way.
-const STOP: Duration = Duration::from_secs(5);
+pub(super) const STOP: Duration = Duration::from_secs(5);
 
 /// Why the old configuration still holds. Each text says where to look.
 #[derive(Debug, thiserror::Error)]
@@ -235,7 +235,6 @@ impl Reload {
             }
             Err(_) => tracing::warn!("a reload has not ended, and the accounts say no goodbye"),
         }
-        self.0.current.pipeline().outbox().write_seen().await;
     }
 }
 

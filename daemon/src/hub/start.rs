@@ -262,6 +262,7 @@ fn build_pipeline(
         wake: opened.wake().clone(),
         asking: Wake::default(),
         attempts: Arc::default(),
+        strangers_files: Arc::default(),
     }))
 }
 

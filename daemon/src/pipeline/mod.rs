@@ -2,7 +2,7 @@
 //! and [`delivery`] are the stages; they share this and know each other one way only: admission may call delivery.
 //!
 //! - [`current`]: the pipeline with the configuration that holds now;
-//! - [`gate_attempts`]: on which events hooks failed;
+//! - [`gate_attempts`]: on which events hooks failed; [`strangers_files`]: how many files of strangers are fetched at once;
 //! - [`identities`]: whose address it is;
 //! - [`permission`]: whether an accepted message may still go;
 //! - [`rate_limiter`]: how fast requests leave;
@@ -23,6 +23,7 @@ pub mod rate_limiter;
 pub mod readiness;
 pub mod receipts;
 pub mod remedy;
+pub mod strangers_files;
 #[cfg(test)]
 pub(crate) mod tests;
 
@@ -54,6 +55,7 @@ use gate_attempts::GateAttempts;
 use identities::Identities;
 use rate_limiter::RateLimiter;
 use readiness::Readiness;
+use strangers_files::StrangersFiles;
 
 /// Everything that the stages share, with one configuration: see [`current`]. Clones share it.
 #[derive(Clone)]
@@ -104,6 +106,8 @@ pub struct Shared {
     pub asking: Wake,
     /// On which received events hooks have failed.
     pub attempts: Arc<GateAttempts>,
+    /// Places in which files of people who are not known are fetched.
+    pub strangers_files: Arc<StrangersFiles>,
 }
 
 /// After a failure of the database, before trying again.

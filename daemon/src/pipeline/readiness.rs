@@ -19,10 +19,10 @@ use utoipa::ToSchema;
 
 use super::Pipeline;
 use crate::{
-    channels::{self, Adapter, DeliveryMode, account::Accounts},
+    channels::{self, Adapter, DeliveryMode, account::Accounts, receiver::Hearing},
     clock::rfc3339,
     router::drops::{self, DroppedEvents},
-    store::StoreError,
+    store::{Room, StoreError},
 };
 
 /// How long an answer counts; and for whoever wants to know it anew.
@@ -43,7 +43,7 @@ pub struct Ready {
     pub account: String,
     /// Which way its messages go: to the platform itself, by a program in between, or by either.
     pub mode: DeliveryMode,
-    /// Whether it is ready.
+    /// Whether it would send now. How it hears, `hearing` says.
     pub ready: bool,
     /// As whom it is logged in, or why it is not ready.
     pub said: String,
@@ -54,6 +54,9 @@ pub struct Ready {
     pub limits: String,
     /// Whether it reads what people write.
     pub receives: bool,
+    /// Whether it hears them in this moment, or why not; left out where it does not receive.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hearing: Option<Hearing>,
     /// When something was sent last, as far as a short look tells; for the operator.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub last_sent_at: Option<String>,
@@ -111,6 +114,7 @@ impl Readiness {
                         paused_until: None,
                         limits: limits(adapter.as_ref()),
                         receives,
+                        hearing: None,
                         last_sent_at: None,
                         dropped: Vec::new(),
                     };
@@ -177,6 +181,9 @@ impl Pipeline {
             Some(Paused { said, until: rfc3339(pause.until) })
         };
         let mut ready = shared.readiness.of(&shared.accounts, counts, paused, fresh).await;
+        for one in &mut ready {
+            one.hearing = self.hearing(&one.channel, &one.account);
+        }
         if agent.is_some() {
             return Ok(ready);
         }
@@ -190,6 +197,21 @@ impl Pipeline {
             Ok(ready)
         });
         read.await
+    }
+}
+
+impl Pipeline {
+    /// How an account hears now. While the disk has no room nothing is received, whatever the platform says.
+    fn hearing(&self, channel: &str, account: &str) -> Option<Hearing> {
+        let (_, adapter) = self.0.accounts.pick(channel, Some(account)).ok()?;
+        Some(heard_with(self.0.outbox.store().space().look(), adapter.hearing()?))
+    }
+}
+
+fn heard_with(room: Room, hearing: Hearing) -> Hearing {
+    match room.accepts() {
+        true => hearing,
+        false => Hearing { ready: false, standing: format!("nothing is received: {room}") },
     }
 }
 
@@ -248,6 +270,14 @@ fn thousands(number: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn while_the_disk_is_full_nobody_hears_whatever_an_account_says() {
+        let hearing = Hearing { ready: true, standing: "receives".into() };
+        assert_eq!(heard_with(Room::Plenty, hearing.clone()), hearing);
+        let deaf = heard_with(Room::Short, hearing);
+        assert!(!deaf.ready && deaf.standing.contains("disk is full"), "{deaf:?}");
+    }
 
     #[test]
     fn a_number_has_a_comma_before_each_three_digits() {

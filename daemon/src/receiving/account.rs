@@ -12,8 +12,8 @@ use crate::{
     channels::{
         PartKey,
         envelope::Envelope,
-        hub_handle::{FileStream, HubHandle, NotKept, OfRequest, Unavailable},
-        received::{Batch, MAX_FILES, Seen},
+        hub_handle::{FilePlace, FileStream, HubHandle, NotKept, OfRequest, Unavailable},
+        received::{Batch, MAX_FILES, Received, Seen},
     },
     files::Pin,
     message::{
@@ -23,7 +23,8 @@ use crate::{
     },
     outbox::{Outbox, form_submissions, own, reconcile},
     pipeline::current::Current,
-    router::positions,
+    policy::Scope,
+    router::{arrival::sender_of, positions},
     store::{StoreError, now_ms},
 };
 
@@ -137,6 +138,18 @@ impl HubHandle for AccountHandle {
             || open.iter().any(|stored| Envelope::read(stored).is_ok_and(|stored| is(&stored.request))))
     }
 
+    async fn place_for_files(&self, of: &Received) -> Option<FilePlace> {
+        let pipeline = self.current.pipeline();
+        let at = pipeline.receiving(&self.channel, Some(&self.account), None).ok()?;
+        let routing = pipeline.0.routing.clone();
+        // Whom a hook alone knows is a stranger here: it is asked once, when the event is written down.
+        let sender = self.outbox().store().look(|db| sender_of(db, &at, of, None, &routing));
+        if sender.is_ok_and(|sender| sender.scope > Scope::Unknown) {
+            return Some(FilePlace::default());
+        }
+        pipeline.0.strangers_files.take().map(|place| FilePlace(Some(place)))
+    }
+
     async fn keep_file(
         &self,
         name: Option<&str>,
@@ -151,5 +164,9 @@ impl HubHandle for AccountHandle {
         }
         fresh.push_back(staged.pin);
         Ok(staged.attachment)
+    }
+
+    async fn stops(&self) {
+        self.current.stops().await;
     }
 }

@@ -12,7 +12,7 @@ use crate::{
 };
 
 /// How long all accounts together may take to say goodbye, and to write down what their platforms will not tell again.
-const GOODBYE_TIMEOUT: Duration = Duration::from_secs(5);
+pub(crate) const GOODBYE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The accounts that listen, each on a task of its own. They end when this goes.
 pub struct Listening {

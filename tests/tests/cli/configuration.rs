@@ -10,7 +10,7 @@ use std::{
 
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::{
-    hub::{Ended, SpawnedHub, client::text, gatepost, program::program},
+    hub::{Ended, SpawnedHub, client::text, gatepost, program::program, secret},
     mocks::MockServer,
     peers::free_port,
 };
@@ -215,6 +215,30 @@ fn a_channel_that_is_not_ready_fails_the_check_and_says_why() -> Result<()> {
     );
     fs::remove_file(token)?;
     fails(&gatepost(&["--config", path, "check"], b"", &[])?, 1, "cannot read the secret")
+}
+
+#[test]
+fn what_a_check_says_of_hearing_is_the_running_hubs_word() -> Result<()> {
+    let folder = tempfile::tempdir()?;
+    let token = secret(folder.path(), "token", "correct-horse-battery")?;
+    let mut hub = SpawnedHub::start(&format!(
+        "[channels.webhook.door]\nreceive = true\nproof = \"token\"\nproof_secrets = [{token}]\n"
+    ))?;
+    let posted =
+        hub.anybody(Some("correct-horse-battery")).post("/v1/hooks/door", &json!({"message": "Rain"}))?;
+    ensure!(posted.status == 202, "{posted:?}");
+    let checked = hub.cli(&["check", "--json"])?;
+    let rows: Vec<Value> = serde_json::from_str(&checked.stdout)?;
+    let door = rows.iter().find(|row| row["channel"] == "webhook").context("the account")?;
+    ensure!(
+        text(door, "as").contains("/v1/hooks/door, last 20") && door["hearing"]["ready"] == true,
+        "{door}"
+    );
+    hub.terminate()?;
+    let checked = hub.cli(&["check"])?;
+    ensure!(checked.stdout.contains("hears once the hub runs"), "{checked:?}");
+    ensure!(!checked.stdout.contains("nothing since"), "{checked:?}");
+    Ok(())
 }
 
 fn set_mode(path: &Path, mode: u32) -> Result<()> {

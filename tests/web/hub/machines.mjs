@@ -38,14 +38,19 @@ export function machines() {
       agent("prometheus", { role: "monitor", configured: false, cross_context: null, cards_per_hour: 0 })
     ],
     channels: [
-      ready("telegram", "@my_house_bot", { receives: true }),
+      ready("telegram", "@my_house_bot", { receives: true, hearing: { ready: true, standing: "receives" } }),
       ready("slack", "gatepost in Hale & Sons", {
         account: "work",
         limits: "3,000 characters a block, files of 1 GB",
         last_sent_at: iso(NOON - 95 * MIN)
       }),
       ready("email", "ann@hale.example by mail.hale.example", { limits: "no limit of the text, files of 25 MB" }),
-      ready("matrix", "@gatepost:example.org", { receives: true, limits: "64 KB a message", last_sent_at: null }),
+      ready("matrix", "@gatepost:example.org", {
+        receives: true,
+        hearing: { ready: true, standing: "receives" },
+        limits: "64 KB a message",
+        last_sent_at: null
+      }),
       ready("ntfy", "cannot connect to ntfy.sh: the name does not resolve", {
         ready: false,
         limits: "4,096 bytes",

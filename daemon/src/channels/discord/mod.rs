@@ -58,6 +58,7 @@ use super::{
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
+    receiver::Hearing,
     sender::fit,
 };
 use crate::{
@@ -284,6 +285,10 @@ impl Sender for Discord {
 
 #[async_trait]
 impl Receiver for Discord {
+    fn hearing(&self) -> Option<Hearing> {
+        self.gateway.as_ref()?.hearing()
+    }
+
     async fn listen(&self, hub: &dyn HubHandle) {
         let Some(gateway) = &self.gateway else { return };
         let last = hub.newest(Action::SetPresence).await;

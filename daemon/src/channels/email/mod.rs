@@ -47,6 +47,7 @@ use super::{
         http::{Decode, token::Token},
         mailbox,
     },
+    receiver::Hearing,
     sender::fit,
 };
 use crate::{
@@ -256,6 +257,10 @@ impl Sender for Email {
 
 #[async_trait]
 impl Receiver for Email {
+    fn hearing(&self) -> Option<Hearing> {
+        Some(self.incoming.as_ref()?.hearing())
+    }
+
     async fn listen(&self, hub: &dyn HubHandle) {
         if let Some(incoming) = &self.incoming {
             incoming.listen(hub).await;

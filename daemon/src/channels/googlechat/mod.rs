@@ -46,6 +46,7 @@ use super::{
         base::{Base, without_query},
         token::Token,
     },
+    receiver::Hearing,
 };
 use crate::settings::secret::SecretSource;
 
@@ -197,7 +198,7 @@ impl Adapter for GoogleChat {
     async fn check_ready(&self) -> Result<String, NotReady> {
         let who = self.client.ready().await.map_err(NotReady)?;
         // Messages go all the same.
-        Ok(self.listener.iter().fold(who, |who, listener| format!("{who}; {}", listener.standing())))
+        Ok(self.listener.iter().fold(who, |who, listener| format!("{who}; {}", listener.hearing().standing)))
     }
 }
 
@@ -232,6 +233,10 @@ impl Sender for GoogleChat {
 
 #[async_trait]
 impl Receiver for GoogleChat {
+    fn hearing(&self) -> Option<Hearing> {
+        self.listener.as_ref().map(Listener::hearing)
+    }
+
     async fn listen(&self, hub: &dyn HubHandle) {
         if let Some(listener) = &self.listener {
             listener.listen(&self.client, hub).await;

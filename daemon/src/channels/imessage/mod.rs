@@ -210,7 +210,7 @@ impl Adapter for IMessage {
             Bridge::Program { imsg, .. } => imsg.who_am_i().await,
         };
         // Messages go all the same.
-        let hears = self.listener.as_ref().map(Listener::standing);
+        let hears = self.listener.as_ref().map(|listener| listener.hearing().standing);
         ready.map(|who| hears.into_iter().fold(who, |who, hears| format!("{who}; {hears}"))).map_err(NotReady)
     }
 }

@@ -11,7 +11,7 @@ use crate::{
         Receiver,
         callback::{CallbackRefused, DeliveryStatus},
         hub_handle::HubHandle,
-        receiver::Notifications,
+        receiver::{Hearing, Notifications},
     },
     message::target::Target,
 };
@@ -49,6 +49,10 @@ impl Receiver for IMessage {
             listener.wake();
         }
         Ok(Vec::new())
+    }
+
+    fn hearing(&self) -> Option<Hearing> {
+        Some(self.listener.as_ref()?.hearing())
     }
 
     async fn listen(&self, hub: &dyn HubHandle) {

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use crate::clock;
+use crate::{channels::receiver::Hearing, clock};
 
 /// How an account stands.
 #[derive(Debug)]
@@ -36,6 +36,12 @@ impl Standing {
                 Some(format!("nothing is received since {}: {why}", clock::rfc3339(*since)))
             }
         }
+    }
+
+    /// How the account hears: as `well` says, unless nothing is received.
+    pub(in crate::channels) fn hearing(&self, well: impl Into<String>) -> Hearing {
+        let trouble = self.trouble();
+        Hearing { ready: trouble.is_none(), standing: trouble.unwrap_or_else(|| well.into()) }
     }
 
     /// An answer came.

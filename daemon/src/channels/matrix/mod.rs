@@ -44,6 +44,7 @@ use super::{
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
+    receiver::Hearing,
     sender::members,
 };
 use crate::{
@@ -253,6 +254,10 @@ impl Sender for Matrix {
 
 #[async_trait]
 impl Receiver for Matrix {
+    fn hearing(&self) -> Option<Hearing> {
+        self.receiving.hearing()
+    }
+
     async fn listen(&self, hub: &dyn HubHandle) {
         self.receiving.keep(&self.client, hub).await;
     }

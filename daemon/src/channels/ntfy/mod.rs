@@ -29,6 +29,7 @@ use super::{
     identity::Spelling,
     kit::http::{Answer, Decode, Http, Reader, Silence, Verdict, base::Base, token::Token},
     limits::Scope,
+    receiver::Hearing,
 };
 use crate::settings::secret::{Secret, SecretSource};
 
@@ -188,7 +189,7 @@ impl Adapter for Ntfy {
             false => self.whose().await?,
         };
         // Messages go all the same.
-        Ok(self.listener.iter().fold(who, |who, listener| format!("{who}; {}", listener.standing())))
+        Ok(self.listener.iter().fold(who, |who, listener| format!("{who}; {}", listener.hearing().standing)))
     }
 }
 
@@ -220,6 +221,10 @@ impl Sender for Ntfy {
 
 #[async_trait]
 impl Receiver for Ntfy {
+    fn hearing(&self) -> Option<Hearing> {
+        self.listener.as_ref().map(Listener::hearing)
+    }
+
     async fn listen(&self, hub: &dyn HubHandle) {
         if let Some(listener) = &self.listener {
             listener.listen(self, hub).await;

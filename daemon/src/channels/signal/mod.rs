@@ -47,6 +47,7 @@ use super::{
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Answer, Decode, Reader, Verdict, base::Base},
+    receiver::Hearing,
 };
 use crate::{files::kept::Kept, message::target::Target};
 
@@ -215,6 +216,10 @@ impl Sender for Signal {
 
 #[async_trait]
 impl Receiver for Signal {
+    fn hearing(&self) -> Option<Hearing> {
+        self.listener.as_ref().map(Listener::hearing)
+    }
+
     async fn listen(&self, hub: &dyn HubHandle) {
         if let Some(listener) = &self.listener {
             return listener.listen(&self.client, hub).await;

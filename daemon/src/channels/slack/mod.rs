@@ -51,6 +51,7 @@ use super::{
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Decode, base::Base, token::Token},
     limits::Scope,
+    receiver::Hearing,
     sender::fit,
 };
 use crate::{files::kept::Kept, settings::secret::SecretSource};
@@ -227,6 +228,10 @@ impl Sender for Slack {
 
 #[async_trait]
 impl Receiver for Slack {
+    fn hearing(&self) -> Option<Hearing> {
+        self.listener.as_ref().map(Listener::hearing)
+    }
+
     async fn listen(&self, hub: &dyn HubHandle) {
         if let Some(listener) = &self.listener {
             listener.listen(&self.client, hub).await;

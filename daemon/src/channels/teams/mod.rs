@@ -57,7 +57,7 @@ use super::{
         },
         slices,
     },
-    receiver::Notifications,
+    receiver::{Hearing, Notifications},
     sender::fit,
 };
 use crate::{files::kept::Kept, message::target::Target, settings::secret::SecretSource};
@@ -251,6 +251,10 @@ impl Sender for Teams {
 
 #[async_trait]
 impl Receiver for Teams {
+    fn hearing(&self) -> Option<Hearing> {
+        self.reception.as_ref().map(Reception::hearing)
+    }
+
     fn notifications(&self) -> Option<Notifications> {
         Some(Notifications {
             proof_header: "authorization",

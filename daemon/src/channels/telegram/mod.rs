@@ -40,6 +40,7 @@ use super::{
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
     kit::http::{Answer, Decode, Reader, Verdict, base::Base, token::Token},
+    receiver::Hearing,
     sender::fit,
 };
 use crate::{
@@ -222,6 +223,10 @@ const TYPING: Duration = Duration::from_secs(5);
 
 #[async_trait]
 impl Receiver for Telegram {
+    fn hearing(&self) -> Option<Hearing> {
+        self.listener.as_ref().map(Listener::hearing)
+    }
+
     async fn listen(&self, hub: &dyn HubHandle) {
         if let Some(listener) = &self.listener {
             listener.listen(&self.client, hub).await;

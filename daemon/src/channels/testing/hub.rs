@@ -13,7 +13,7 @@ use tokio::{io::AsyncReadExt as _, sync::Notify};
 
 use crate::{
     channels::{
-        hub_handle::{FileStream, HubHandle, NotKept, OfRequest, Unavailable},
+        hub_handle::{FilePlace, FileStream, HubHandle, NotKept, OfRequest, Unavailable},
         received::{Batch, Dropped, Received, Seen},
     },
     message::attachment::Attachment,
@@ -37,6 +37,9 @@ struct State {
     open: Vec<Value>,
     /// How many batches are not written down first.
     failing: usize,
+    stops: bool,
+    /// Whether strangers' files have no place.
+    crowded: bool,
 }
 
 impl HubMock {
@@ -55,6 +58,17 @@ impl HubMock {
     /// The next `batches` are not written down.
     pub(crate) fn fail(&self, batches: usize) {
         self.state().failing = batches;
+    }
+
+    /// Others' files have all the places.
+    pub(crate) fn is_crowded(&self) {
+        self.state().crowded = true;
+    }
+
+    /// It stops.
+    pub(crate) fn stop(&self) {
+        self.state().stops = true;
+        self.came.notify_waiters();
     }
 
     /// All that was received so far, once it is at least `count`.
@@ -133,6 +147,10 @@ impl HubHandle for HubMock {
         Ok(state.sent.iter().any(|sent| sent == id) || state.open.iter().any(is))
     }
 
+    async fn place_for_files(&self, _: &Received) -> Option<FilePlace> {
+        (!self.state().crowded).then(FilePlace::default)
+    }
+
     async fn keep_file(
         &self,
         name: Option<&str>,
@@ -153,5 +171,15 @@ impl HubHandle for HubMock {
         };
         self.state().files.push(kept);
         Ok(attachment)
+    }
+
+    async fn stops(&self) {
+        loop {
+            let came = self.came.notified();
+            if self.state().stops {
+                return;
+            }
+            came.await;
+        }
     }
 }

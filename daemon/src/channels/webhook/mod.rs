@@ -42,6 +42,7 @@ use super::{
         signature::{MAX_OLD_SECRETS, Secrets},
     },
     limits::Scope,
+    receiver::Hearing,
 };
 use crate::{message::MessageId, settings::secret::SecretSource};
 
@@ -283,6 +284,10 @@ impl Sender for Webhook {
 }
 
 impl Receiver for Webhook {
+    fn hearing(&self) -> Option<Hearing> {
+        Some(Hearing { ready: true, standing: self.taking.as_ref()?.standing() })
+    }
+
     fn incoming(&self) -> Option<&dyn Incoming> {
         Some(self.taking.as_ref()?)
     }

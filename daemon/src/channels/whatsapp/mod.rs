@@ -316,8 +316,10 @@ impl Adapter for WhatsApp {
             },
         };
         // Messages go all the same.
-        let hears =
-            [self.hearing.as_ref().map(Hearing::standing), self.listener.as_ref().map(Listener::standing)];
+        let hears = [
+            self.hearing.as_ref().map(Hearing::standing),
+            self.listener.as_ref().map(|listener| listener.hearing().standing),
+        ];
         ready
             .map(|who| hears.into_iter().flatten().fold(who, |who, hears| format!("{who}; {hears}")))
             .map_err(NotReady)

@@ -17,7 +17,7 @@ use crate::{
         callback::{CallbackRefused, DeliveryStatus},
         hub_handle::HubHandle,
         kit::http::token::Token,
-        receiver::Notifications,
+        receiver::{Hearing, Notifications},
     },
     message::target::Target,
 };
@@ -61,6 +61,17 @@ impl Receiver for WhatsApp {
             (None, Some(_)) => Err(CallbackRefused::Signature),
             (None, None) => Err(CallbackRefused::Nobody),
         }
+    }
+
+    fn hearing(&self) -> Option<Hearing> {
+        let told = |told: &cloud::Hearing| Hearing { ready: true, standing: told.standing() };
+        let told = self.hearing.as_ref().map(told);
+        let mut both = told.into_iter().chain(self.listener.as_ref().map(evolution::Listener::hearing));
+        let first = both.next()?;
+        Some(both.fold(first, |one, other| Hearing {
+            ready: one.ready && other.ready,
+            standing: format!("{}; {}", one.standing, other.standing),
+        }))
     }
 
     async fn listen(&self, hub: &dyn HubHandle) {

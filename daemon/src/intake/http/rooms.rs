@@ -23,7 +23,7 @@ const READ: usize = 8;
 /// A request that has been read for so long makes room. A platform sends a notification in one go.
 const LONG: Duration = Duration::from_secs(2);
 /// Requests of each room that are written down at once, their files among it.
-const WRITTEN: usize = 16;
+const WRITTEN: u32 = 16;
 /// How long a request that was read waits for such a place.
 const WAITS: Duration = Duration::from_secs(8);
 /// When whoever was turned away for want of room may come again, in seconds.
@@ -55,7 +55,7 @@ pub(super) struct Place {
 
 impl Default for Room {
     fn default() -> Self {
-        Self { readers: Mutex::default(), writers: Arc::new(Semaphore::new(WRITTEN)) }
+        Self { readers: Mutex::default(), writers: Arc::new(Semaphore::new(WRITTEN as usize)) }
     }
 }
 
@@ -88,6 +88,14 @@ impl Rooms {
         readers.push(Reader { since: Instant::now(), leaves: Arc::clone(&leaves) });
         drop(readers);
         Some(Place { room, leaves })
+    }
+
+    /// Waits until nothing is written down: who asked for it may have hung up long ago.
+    pub(super) async fn are_empty(&self) {
+        for room in [&self.signed, &self.proved] {
+            // They are never closed.
+            let _ = room.writers.acquire_many(WRITTEN).await;
+        }
     }
 }
 
@@ -135,6 +143,12 @@ pub(super) fn again(mut response: Response, after: HeaderValue) -> Response {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pipeline::strangers_files;
+
+    #[test]
+    fn files_of_strangers_leave_half_of_the_places_to_whoever_is_known() {
+        assert_eq!(strangers_files::AT_ONCE * 2, WRITTEN as usize);
+    }
 
     #[tokio::test]
     async fn who_proves_nothing_yet_keeps_nobody_out_who_has_and_makes_room_when_it_takes_long() {
@@ -166,6 +180,10 @@ mod tests {
         let waits = tokio::spawn(rooms.enter(true).unwrap().write());
         tokio::time::sleep(WAITS / 2).await;
         places.pop();
-        assert!(waits.await.unwrap().is_some());
+        let last = waits.await.unwrap().unwrap();
+        places.clear();
+        assert!(tokio::time::timeout(WAITS, rooms.are_empty()).await.is_err());
+        drop(last);
+        rooms.are_empty().await;
     }
 }

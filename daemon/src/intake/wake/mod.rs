@@ -33,7 +33,7 @@ use self::{command::Command, openai::Model, stop::Stop, url::Service};
 use crate::{message::call::MAX_TEXT, pipeline::current::Current};
 
 /// How long the turns under way may take to be given back when the hub stops.
-const LEAVE: Duration = Duration::from_secs(2);
+pub(crate) const LEAVE: Duration = Duration::from_secs(2);
 
 /// The longest reply, in bytes: as long as the text of a turn may be.
 pub(super) const MAX_REPLY: usize = 2 * MAX_TEXT;

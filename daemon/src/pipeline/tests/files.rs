@@ -1,6 +1,14 @@
 //! Files that go along: refused at once, or in one request, or one after the other.
 
 use super::*;
+use crate::{
+    channels::received::{Author, Conversation, Event, Received, Words},
+    people::{People, Person},
+    pipeline::strangers_files::AT_ONCE,
+    policy,
+    receiving::account::AccountHandle,
+    router::Routing,
+};
 
 fn files(files: Value) -> Value {
     let mut call = json!({"to": "one:ann", "message": "Hello", "attachments": files});
@@ -8,6 +16,37 @@ fn files(files: Value) -> Value {
         call.as_object_mut().unwrap().remove("message");
     }
     call
+}
+
+#[tokio::test]
+async fn files_of_strangers_have_some_places_and_those_of_people_who_are_known_as_many_as_come() {
+    let (directory, one, two) = platforms();
+    let fixture = Fixture::open(directory.path(), &one, &two).await;
+    let ann = Person { name: "ann".into(), scope: policy::Scope::Known };
+    let people = People::new([(ann, vec!["one:1".to_owned()])]).unwrap();
+    let routing = Arc::new(Routing { people, ..Routing::default() });
+    let pipeline = fixture.pipeline.reconfigured(|shared| shared.routing = routing);
+    let hub = AccountHandle::of(&Current::new(pipeline), "one", "home");
+    let by = |id: &str| Received {
+        key: id.into(),
+        conversation: Conversation { address: "there".into(), ..Conversation::default() },
+        author: Author { id: id.into(), ..Author::default() },
+        message_id: None,
+        said_at: None,
+        mentions_me: false,
+        event: Event::Message(Words::default()),
+    };
+    let mut strangers = Vec::new();
+    for n in 0..AT_ONCE {
+        strangers.push(hub.place_for_files(&by(&format!("stranger-{n}"))).await.unwrap());
+    }
+    assert!(hub.place_for_files(&by("stranger")).await.is_none());
+    for _ in 0..2 * AT_ONCE {
+        strangers.push(hub.place_for_files(&by("1")).await.expect("somebody known waits for strangers"));
+    }
+    strangers.clear();
+    assert!(hub.place_for_files(&by("stranger")).await.is_some());
+    fixture.close().await;
 }
 
 #[tokio::test]

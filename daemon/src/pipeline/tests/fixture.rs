@@ -143,6 +143,7 @@ pub(crate) fn shared(outbox: Outbox, accounts: Accounts, agents: BTreeMap<String
         home_assistant: None,
         asking: Wake::default(),
         attempts: Arc::default(),
+        strangers_files: Arc::default(),
     }
 }
 

@@ -18,6 +18,7 @@ use super::tempo::Tempo;
 use crate::channels::{
     Failure,
     discord::{client::Client, presence::Presence},
+    receiver::Hearing,
 };
 
 /// How long a change of status waits for a connection, and for its place in it.
@@ -122,6 +123,13 @@ impl Gateway {
                 Some(format!("{unheard}no status can be set and no form opened: {why}"))
             }
         }
+    }
+
+    /// How the account hears, if it does: what concerns forms alone is no matter of that.
+    pub(in super::super) fn hearing(&self) -> Option<Hearing> {
+        let trouble = self.trouble();
+        let ready = trouble.is_none();
+        (self.intents != 0).then(|| Hearing { ready, standing: trouble.unwrap_or_else(|| "receives".into()) })
     }
 
     /// Whether Discord sends what people do with forms elsewhere, in words.

@@ -44,6 +44,7 @@ use crate::channels::{
     hub_handle::HubHandle,
     kit::pause::pause,
     received::{Dropped, Received},
+    receiver::Hearing,
 };
 
 /// IMAP over TLS, RFC 8314 §3.2.
@@ -213,11 +214,28 @@ impl Incoming {
                 }
             }
         };
+        self.heard_of(trouble).standing
+    }
+
+    /// How the account hears.
+    pub(super) fn hearing(&self) -> Hearing {
+        let standing = self.standing.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        match standing {
+            // Unlike a try, this says nothing of the server.
+            Standing::Idle => Hearing { ready: true, standing: "begins to read mail".into() },
+            Standing::Reading => self.heard_of(None),
+            Standing::Away(why) => self.heard_of(Some(why)),
+        }
+    }
+
+    fn heard_of(&self, trouble: Option<Trouble>) -> Hearing {
         let (folder, server) = (&self.place.folder, self.place.server());
-        match trouble {
+        let ready = trouble.is_none();
+        let standing = match trouble {
             None => format!("reads {folder} at {server}"),
             Some(why) => format!("reads no mail at {server}: {why}"),
-        }
+        };
+        Hearing { ready, standing }
     }
 }
 

@@ -19,6 +19,7 @@ use crate::channels::{
         standing::Standing,
     },
     received::{AuthorKind, Batch, Event, Received, unreadable},
+    receiver::Hearing,
 };
 
 /// While a message's files are fetched it is not told again.
@@ -68,10 +69,10 @@ impl Listener {
     }
 
     /// What there is to say of it to who asks whether the account is ready.
-    pub(in crate::channels::googlechat) fn standing(&self) -> String {
-        self.standing.trouble().unwrap_or_else(|| {
-            "receives, and after a stop what Pub/Sub has kept (7 days unless the subscription is set otherwise)".into()
-        })
+    pub(in crate::channels::googlechat) fn hearing(&self) -> Hearing {
+        self.standing.hearing(
+            "receives, and after a stop what Pub/Sub has kept (7 days unless the subscription is set otherwise)",
+        )
     }
 
     /// Receives for as long as anybody waits.

@@ -18,6 +18,7 @@ use crate::channels::{
     googlechat::{GoogleChat, scenarios},
     kit::http::base::Base,
     received::{AuthorKind, DropReason, Event, Received, Words},
+    receiver::Hearing,
     testing::{
         http::{Mock, Reply, body},
         hub::HubMock,
@@ -334,8 +335,8 @@ async fn a_refusal_is_said_where_accounts_are_listed_and_ends_when_it_ends() {
     let (chat, hub) = (hearing(mock.port), HubMock::default());
     listens(&chat, &hub, &mock, 2).await;
     tokio::time::timeout(Duration::from_millis(50), chat.listen(&hub)).await.unwrap_err();
-    let trouble = chat.listener.as_ref().unwrap().standing();
-    assert!(trouble.starts_with("nothing is received since 20"), "{trouble}");
+    let Hearing { ready, standing } = chat.hearing().unwrap();
+    assert!(!ready && standing.starts_with("nothing is received since 20"), "{standing}");
     let mock = Mock::start(&[GRANTED, NO, DONE, GRANTED, SPACES]);
     let chat = hearing_every(mock.port, Duration::from_mins(1));
     listens(&chat, &hub, &mock, 3).await;

@@ -25,6 +25,7 @@ use crate::{
             told::Told,
         },
         received::{Batch, Event, Position, not_used},
+        receiver::Hearing,
     },
     clock,
 };
@@ -99,10 +100,8 @@ impl Listener {
     }
 
     /// What there is to say of it to who asks whether the account is ready.
-    pub(in crate::channels::imessage) fn standing(&self) -> String {
-        self.standing
-            .trouble()
-            .unwrap_or_else(|| "receives, and after a stop what Messages has kept on the Mac".into())
+    pub(in crate::channels::imessage) fn hearing(&self) -> Hearing {
+        self.standing.hearing("receives, and after a stop what Messages has kept on the Mac")
     }
 
     /// Something came.

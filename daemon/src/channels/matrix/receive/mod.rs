@@ -49,6 +49,7 @@ use crate::channels::{
     hub_handle::HubHandle,
     kit::pause::{ordered, pause},
     received::{Batch, Position},
+    receiver::Hearing,
 };
 
 /// How fast things are tried again.
@@ -113,6 +114,14 @@ impl Receiving {
                 Some(format!("nothing is received for {} seconds: {why}", since.elapsed().as_secs()))
             }
         }
+    }
+
+    /// How the account hears, if it does.
+    pub(super) fn hearing(&self) -> Option<Hearing> {
+        let trouble = self.trouble();
+        let ready = trouble.is_none();
+        let well = || "receives, and after a stop what the homeserver has kept".into();
+        self.on.then(|| Hearing { ready, standing: trouble.unwrap_or_else(well) })
     }
 
     /// The account's own id. The homeserver is asked once: a new token is the same account's.

@@ -24,6 +24,7 @@ use crate::{
             standing::Standing,
         },
         received::{Batch, DropReason, Dropped, Event, Position},
+        receiver,
     },
     clock,
 };
@@ -94,14 +95,11 @@ impl Listener {
     }
 
     /// What there is to say of it to who asks whether the account is ready.
-    pub(in crate::channels::ntfy) fn standing(&self) -> String {
+    pub(in crate::channels::ntfy) fn hearing(&self) -> receiver::Hearing {
         let topics = self.topics.join(", ");
-        match self.standing.trouble() {
-            Some(trouble) => trouble,
-            None => format!(
-                "receives {topics}, and after a stop what the server has kept (12 hours unless it is set otherwise)"
-            ),
-        }
+        self.standing.hearing(format!(
+            "receives {topics}, and after a stop what the server has kept (12 hours unless it is set otherwise)"
+        ))
     }
 
     /// Receives for as long as anybody waits.

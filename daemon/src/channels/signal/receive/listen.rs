@@ -27,6 +27,7 @@ use crate::channels::{
         standing::Standing,
     },
     received::{Batch, Event, Position, missing},
+    receiver::Hearing,
     signal::client::Client,
 };
 
@@ -110,6 +111,15 @@ impl Listener {
         let warning = self.mode().and_then(Mode::warning).map(str::to_owned);
         let troubles: Vec<String> = self.standing.trouble().into_iter().chain(warning).collect();
         (!troubles.is_empty()).then(|| troubles.join("; "))
+    }
+
+    /// How the account hears.
+    pub(in crate::channels::signal) fn hearing(&self) -> Hearing {
+        let mut hearing = self.standing.hearing("receives");
+        if let Some(warning) = self.mode().and_then(Mode::warning) {
+            hearing.standing.push_str(&format!("; {warning}"));
+        }
+        hearing
     }
 
     fn mode(&self) -> Option<Mode> {

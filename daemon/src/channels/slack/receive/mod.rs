@@ -49,6 +49,7 @@ use crate::channels::{
         pause::{ordered, pause},
         standing::Standing,
     },
+    receiver::Hearing,
 };
 
 /// Events that wait to be read.
@@ -129,6 +130,16 @@ impl Listener {
     pub(super) fn trouble(&self) -> Vec<String> {
         let missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.standing.trouble().into_iter().chain(missed).collect()
+    }
+
+    /// How the account hears.
+    pub(super) fn hearing(&self) -> Hearing {
+        let missed = self.missed.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let Hearing { ready, standing } = self.standing.hearing("receives");
+        Hearing {
+            ready,
+            standing: missed.into_iter().fold(standing, |said, missed| format!("{said}; {missed}")),
+        }
     }
 
     /// Receives for as long as the hub runs.

@@ -270,15 +270,17 @@ impl<'a> Reception<'a> {
             let mut batch = std::mem::take(&mut self.batch);
             batch.positions = vec![self.known.position()];
             let (account, mut failures) = (&self.listener.account, 0);
-            while self.hub.receive(batch.clone()).await.is_err() {
+            while let Err(error) = self.hub.receive(batch.clone()).await {
                 if failures == 0 {
                     tracing::warn!(account, "what came from Slack cannot be written down; it waits");
                 }
+                self.listener.standing.away("unwritten", format!("nothing can be written down: {error}"));
                 sleep(self.listener.tempo.pause(failures)).await;
                 failures += 1;
             }
             if failures > 0 {
                 tracing::info!(account, "what came from Slack is written down again");
+                self.listener.standing.receives();
             }
             self.known.is_written();
         }

@@ -110,6 +110,8 @@ async fn nothing_is_acknowledged_before_it_is_written_down() {
     mock.until_asked("conversations.info").await;
     tokio::time::sleep(Duration::from_millis(200)).await;
     assert!(mock.acked().is_empty(), "{:?}", mock.acked());
+    let deaf = home.listener.hearing();
+    assert!(!deaf.ready && deaf.standing.contains("nothing can be written down"), "{deaf:?}");
     hub.fail(0);
     let one = received(&hub, 1).await.remove(0);
     assert_eq!(texts(std::slice::from_ref(&one)), ["Hello @Ann & all"]);
@@ -119,6 +121,7 @@ async fn nothing_is_acknowledged_before_it_is_written_down() {
     );
     assert_eq!(one.conversation.address, KITCHEN);
     mock.until_acked(&[(0, "e1")]).await;
+    assert_eq!(home.listener.hearing(), Hearing { ready: true, standing: "receives".into() });
     assert_eq!(hub.at_position("conversations").as_deref(), Some("C012AB3CD:1790000000000100"));
     home.stop().await;
     assert_eq!(mock.faults(), Vec::<String>::new());

@@ -92,16 +92,28 @@ pub(super) fn sent<'a>(attachments: impl Iterator<Item = &'a Value>) -> (Vec<Sen
     (files, missing)
 }
 
-/// Fetches files, one after the other, and says which are missing.
+/// Fetches files, one after the other, and says which are missing. When the hub stops, the rest is: Teams would not tell the words
+/// again, and the hub is killed before the time for files is over.
 pub(super) async fn fetch_all(client: &Client, hub: &dyn HubHandle, files: Vec<Sent>, words: &mut Words) {
     let until = Instant::now() + IN_ALL;
     for sent in files {
-        let fetched = timeout_at(until, fetch(client, hub, &sent)).await;
-        match fetched.unwrap_or_else(|_| Err("it takes longer than Teams waits for the hub".into())) {
+        let fetched = tokio::select! {
+            biased;
+            fetched = timeout_at(until, fetch(client, hub, &sent)) =>
+                fetched.unwrap_or_else(|_| Err("it takes longer than Teams waits for the hub".into())),
+            () = hub.stops() => Err("the hub stopped meanwhile".into()),
+        };
+        match fetched {
             Ok(file) => words.files.push(file),
             Err(why) => words.missing.push(received::missing(&sent.name, &why)),
         }
     }
+}
+
+/// Says of all files that they are missing, for there was no place to fetch them in.
+pub(super) fn leave_out(files: &[Sent], words: &mut Words) {
+    let why = "too many files of people who are not known came at once: ask for it again";
+    words.missing.extend(files.iter().map(|sent| received::missing(&sent.name, why)));
 }
 
 async fn fetch(client: &Client, hub: &dyn HubHandle, sent: &Sent) -> Result<Attachment, String> {

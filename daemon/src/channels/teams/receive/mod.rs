@@ -35,6 +35,7 @@ use crate::{
         callback::CallbackRefused,
         hub_handle::{HubHandle, Unavailable},
         received::{AuthorKind, Batch, Dropped, Event, Received, ReplyTo, unreadable},
+        receiver::Hearing,
     },
     clock,
 };
@@ -72,6 +73,11 @@ impl Reception {
             "receives what Teams tells at /v1/platform/teams/{}, {heard}; what comes while the hub is away is lost",
             self.account
         )
+    }
+
+    /// How the account hears.
+    pub(super) fn hearing(&self) -> Hearing {
+        Hearing { ready: self.unwritten.load(Ordering::Relaxed) == 0, standing: self.standing() }
     }
 
     /// Writes down what an activity tells that is believed.
@@ -153,6 +159,7 @@ async fn settle(client: &Client, hub: &dyn HubHandle, draft: Draft) -> Result<Re
         return Ok(received);
     }
     let address = received.conversation.address.clone();
+    let place = if files.is_empty() { None } else { hub.place_for_files(&received).await };
     if let Event::Message(words) = &mut received.event {
         // In a thread that the account began, each message is an answer to it.
         if let Some(root) = root.filter(|_| words.reply_to.is_none())
@@ -160,7 +167,11 @@ async fn settle(client: &Client, hub: &dyn HubHandle, draft: Draft) -> Result<Re
         {
             words.reply_to = Some(ReplyTo { id: root, mine: true, ..ReplyTo::default() });
         }
-        files::fetch_all(client, hub, files, words).await;
+        match place {
+            Some(_place) => files::fetch_all(client, hub, files, words).await,
+            // Teams does not tell it again: the words go without.
+            None => files::leave_out(&files, words),
+        }
     }
     Ok(received)
 }

@@ -22,6 +22,7 @@ use crate::{
             standing::Standing,
         },
         received::{Batch, DropReason, Dropped, Event, Received},
+        receiver::Hearing,
         telegram::client::Client,
     },
     clock,
@@ -90,6 +91,11 @@ impl Listener {
     /// Why nothing is received, if so.
     pub(in crate::channels::telegram) fn trouble(&self) -> Option<String> {
         self.standing.trouble()
+    }
+
+    /// How the account hears.
+    pub(in crate::channels::telegram) fn hearing(&self) -> Hearing {
+        self.standing.hearing("receives, and after a stop what Telegram has kept (24 hours)")
     }
 
     /// Receives for as long as anybody waits.

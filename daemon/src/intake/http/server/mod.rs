@@ -96,8 +96,8 @@ struct Shared {
     load: Load,
 }
 
-/// Serves until `stop` says so or its sender is gone, then lets the requests end that are being handled. All bounds are for all
-/// listeners together.
+/// Serves until `stop` says so or its sender is gone, then lets the requests end that are being handled, and what platforms told be
+/// written down. All bounds are for all listeners together.
 pub async fn serve(
     listeners: Listeners,
     endpoint: Endpoint,
@@ -152,6 +152,7 @@ pub async fn serve(
     }
     drop(listeners);
     while connections.join_next().await.is_some() {}
+    shared.endpoint.0.rooms.are_empty().await;
 }
 
 /// The next connection from inside, and by what it is secured.

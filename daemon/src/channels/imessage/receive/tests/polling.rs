@@ -121,7 +121,7 @@ async fn a_new_account_hears_what_comes_from_now_on_and_a_webhook_makes_it_ask_a
     })
     .await;
     assert!(words(&hub.received(0).await).iter().all(|words| words == "after"));
-    assert!(imessage.listener.as_ref().unwrap().standing().starts_with("receives"));
+    assert!(imessage.listener.as_ref().unwrap().hearing().standing.starts_with("receives"));
 }
 
 #[tokio::test]

@@ -77,7 +77,7 @@ async fn a_new_account_hears_what_comes_from_now_on_and_has_a_place_at_once() {
     .await;
     assert_eq!((ids(&received), received[0].conversation.address.as_str()), (vec!["after"], "garden"));
     assert_eq!(mock.server.state().asked[0], ("/kitchen,garden/json".to_owned(), true));
-    assert!(ntfy.listener.unwrap().standing().contains("receives kitchen, garden"));
+    assert!(ntfy.listener.unwrap().hearing().standing.contains("receives kitchen, garden"));
 }
 
 #[tokio::test]
@@ -168,7 +168,7 @@ async fn whatever_the_server_answers_it_is_asked_again_and_the_account_says_how_
     let mut said = Vec::new();
     listening(&ntfy, &hub, async {
         while mock.server.state().asked.len() <= count {
-            let stands = ntfy.listener.as_ref().unwrap().standing();
+            let stands = ntfy.listener.as_ref().unwrap().hearing().standing;
             if said.last() != Some(&stands) {
                 said.push(stands);
             }
@@ -187,7 +187,7 @@ async fn whatever_the_server_answers_it_is_asked_again_and_the_account_says_how_
     ] {
         assert!(said.iter().any(|said| said.contains(part)), "{part}: {said:?}");
     }
-    assert!(ntfy.listener.unwrap().standing().starts_with("receives"));
+    assert!(ntfy.listener.unwrap().hearing().standing.starts_with("receives"));
 }
 
 #[tokio::test]

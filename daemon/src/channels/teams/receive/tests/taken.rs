@@ -1,5 +1,7 @@
 //! What becomes of activities at a hub: rows, files, and the answer to Teams.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 
 use super::{in_channel, message};
@@ -148,6 +150,36 @@ async fn a_file_is_fetched_without_the_bots_token_and_a_picture_with_it() {
         asked[0]
     );
     assert!(asked[2].to_lowercase().contains("authorization: bearer a.granted.jwt"), "{}", asked[2]);
+}
+
+#[tokio::test]
+async fn a_hub_that_stops_writes_the_words_down_without_the_file_that_is_being_fetched() {
+    let mock = Mock::start(&[Reply::Silent]);
+    let (teams, hub) = (hearing(mock.port), HubMock::default());
+    let here = format!("http://127.0.0.1:{}/drive", mock.port);
+    let activity = with_files(&here, &here);
+    let stops = async {
+        while mock.heard().is_empty() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        hub.stop();
+    };
+    let ended = async { tokio::join!(take(&teams, &hub, &activity), stops).0 };
+    let taken = tokio::time::timeout(Duration::from_secs(5), ended).await;
+    assert_eq!(taken.expect("it waits for the file"), Ok(()));
+    let words = hub.received(1).await[0].event.words().unwrap().clone();
+    assert_eq!((words.text.as_str(), words.files.len(), words.missing.len()), ("Is the oven on?", 0, 2));
+    assert_eq!(words.missing[0], "plan.txt: the hub stopped meanwhile");
+}
+
+#[tokio::test]
+async fn a_message_goes_without_its_files_where_strangers_files_have_all_the_places() {
+    let (teams, hub) = (hearing(1), HubMock::default());
+    hub.is_crowded();
+    take(&teams, &hub, &with_files("http://127.0.0.1:1/x", "http://127.0.0.1:1/y")).await.unwrap();
+    let words = hub.received(1).await[0].event.words().unwrap().clone();
+    assert!(words.text == "Is the oven on?" && words.missing.len() == 2, "{words:?}");
+    assert!(words.missing[0].starts_with("plan.txt: too many files"), "{words:?}");
 }
 
 #[tokio::test]

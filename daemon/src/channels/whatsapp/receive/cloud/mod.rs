@@ -86,9 +86,18 @@ impl Hearing {
         for read in notification::read(body, graph.number()) {
             match read {
                 Ok(Draft { mut received, file }) => {
+                    let place = if file.is_some() { hub.place_for_files(&received).await } else { None };
                     if let (Event::Message(words), Some(sent)) = (&mut received.event, file) {
                         fetched += 1;
-                        match files::keep(graph, hub, &sent, until).await {
+                        // Meta tells it again, and then there may be one.
+                        let Some(_place) = place else { return Err(Unavailable) };
+                        let kept = tokio::select! {
+                            biased;
+                            kept = files::keep(graph, hub, &sent, until) => kept,
+                            // Meta tells it again, and the file is fetched then.
+                            () = hub.stops() => return Err(Unavailable),
+                        };
+                        match kept {
                             Ok(kept) => words.files.push(kept),
                             Err(why) => words.missing.push(why),
                         }

@@ -32,6 +32,7 @@ use crate::{
             told::Told,
         },
         received::{Batch, Dropped, Event, Position, unreadable},
+        receiver::Hearing,
         whatsapp::{instance::Instance, target::PERSON},
     },
     clock,
@@ -97,10 +98,9 @@ impl Listener {
     }
 
     /// What there is to say of it to who asks whether the account is ready.
-    pub(in crate::channels::whatsapp) fn standing(&self) -> String {
-        self.standing.trouble().unwrap_or_else(|| {
-            format!("receives, and after a stop what the instance has kept ({MOST} messages at most)")
-        })
+    pub(in crate::channels::whatsapp) fn hearing(&self) -> Hearing {
+        let well = format!("receives, and after a stop what the instance has kept ({MOST} messages at most)");
+        self.standing.hearing(well)
     }
 
     fn me(&self) -> MutexGuard<'_, Me> {

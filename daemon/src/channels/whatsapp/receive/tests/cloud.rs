@@ -1,5 +1,7 @@
 //! Notifications of Meta's, and what the account asks Meta for because of them.
 
+use std::time::Duration;
+
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use gatepost_link::Digest;
 use ring::hmac;
@@ -288,6 +290,28 @@ async fn a_file_is_fetched_with_the_token_and_its_bytes_are_those_that_were_sent
         heard[..2].iter().all(|request| request.contains("authorization: Bearer graph_secret\r\n")),
         "{heard:?}"
     );
+}
+
+#[tokio::test]
+async fn a_hub_that_stops_while_a_file_is_fetched_is_told_the_message_again_and_has_it_whole() {
+    let (files, hub) = (Files::new(), HubMock::default());
+    let mock = Mock::start(&[Reply::Silent]);
+    let whatsapp = account(mock.port, &files);
+    let image = told(json!([one("wamid.1", json!({"type": "image", "image": {"id": "77"}}))]));
+    let stops = async {
+        while mock.heard().is_empty() {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        hub.stop();
+    };
+    let ended = async { tokio::join!(notify(&whatsapp, &image, &hub), stops).0 };
+    let taken = tokio::time::timeout(Duration::from_secs(5), ended).await;
+    assert_eq!(taken.expect("it waits for the file"), Err(CallbackRefused::Unwritten));
+    assert_eq!(hub.received(0).await, []);
+    // So it is where there is no place for a stranger's file.
+    let hub = HubMock::default();
+    hub.is_crowded();
+    assert_eq!(notify(&account(1, &files), &image, &hub).await, Err(CallbackRefused::Unwritten));
 }
 
 #[tokio::test]

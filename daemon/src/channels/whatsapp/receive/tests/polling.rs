@@ -109,7 +109,7 @@ async fn a_new_account_hears_what_comes_from_now_on_and_a_notification_makes_it_
     })
     .await;
     assert_eq!(words(&received), ["after"]);
-    assert!(whatsapp.listener.as_ref().unwrap().standing().starts_with("receives"));
+    assert!(whatsapp.listener.as_ref().unwrap().hearing().standing.starts_with("receives"));
 }
 
 #[tokio::test]
@@ -151,7 +151,7 @@ async fn an_api_that_is_away_is_said_and_nothing_of_it_is_taken_for_read() {
     mock.state().instead = [(500, "{}"), (401, "{}"), (200, "{}"), (404, "{}"), (200, "<html>")].into();
     let hub = HubMock::at(&[("messages", &last.to_string())]);
     let whatsapp = at(&mock, BRISK, &files);
-    let standing = || whatsapp.listener.as_ref().unwrap().standing();
+    let standing = || whatsapp.listener.as_ref().unwrap().hearing().standing;
     listening(&whatsapp, &hub, async {
         until(|| standing().starts_with("nothing is received since")).await;
         assert_eq!(words(&hub.received(1).await), ["one"]);
