@@ -96,22 +96,50 @@ pub(super) struct Accepting<'a> {
     pub(super) outcome: Outcome,
     /// The kinds of what was received before: counted, and no news to whoever hands it over.
     repeats: Vec<String>,
+    /// The event before, if it was a message that is new.
+    written: Option<Written>,
+}
+
+/// A message that was written just before.
+struct Written {
+    message_id: String,
+    address: String,
+    text: String,
+}
+
+impl Written {
+    fn of(received: &Received) -> Option<Self> {
+        let Event::Message(words) = &received.event else { return None };
+        let (address, text) = (received.conversation.address.clone(), words.text.clone());
+        Some(Self { message_id: received.message_id.clone()?, address, text })
+    }
+
+    /// Whether an edit has nothing to add: a platform that keeps a message's newest words alone tells one that was edited before it
+    /// was read as a message and an edit, both with the same words.
+    fn is_same(&self, edit: &Received) -> bool {
+        matches!(&edit.event, Event::Edit(words) if words.text == self.text && !words.truncated && words.files.is_empty())
+            && edit.message_id.as_deref() == Some(self.message_id.as_str())
+            && edit.conversation.address == self.address
+    }
 }
 
 impl<'a> Accepting<'a> {
     /// Nothing is done in it yet.
     pub(super) fn new(tx: &'a Transaction<'a>, routing: &'a Routing, now: i64) -> Self {
-        Self { tx, routing, now, outcome: Outcome::default(), repeats: Vec::new() }
+        Self { tx, routing, now, outcome: Outcome::default(), repeats: Vec::new(), written: None }
     }
 
     /// Takes one event through the stages.
     fn one(&mut self, at: &Receiving, received: Received, said: &Said) -> Result<(), NotWritten> {
         let kind = received.event.word().to_owned();
-        if is_repeated(self.tx, at, &received, self.now)? {
+        let adds_nothing = self.written.take().is_some_and(|before| before.is_same(&received));
+        // Its key is kept in either case: it may be told again, alone.
+        if is_repeated(self.tx, at, &received, self.now)? || adds_nothing {
             self.outcome.repeated += 1;
             self.repeats.push(kind);
             return Ok(());
         }
+        self.written = Written::of(&received);
         let comes_again = matches!(received.event, Event::Webhook(_)).then(|| key_of(at, &received));
         if let Some(why) = self.stage(at, received, said)? {
             // Its program is told to post it again, and then it is new.

@@ -477,6 +477,24 @@ async fn what_is_done_to_a_message_that_the_agent_read_is_read_with_the_next_tur
 }
 
 #[tokio::test]
+async fn a_message_that_was_edited_before_it_was_read_is_told_once() {
+    let hub = Hub::new(vec![route("a", "telegram:*")]);
+    let edit = |key: &str, text: &str| Received {
+        message_id: Some("1".into()),
+        event: Event::Edit(Words { text: text.into(), ..Words::default() }),
+        ..direct(said(key, "1", ""))
+    };
+    let message = |text: &str| direct(said("1", "1", text));
+    let told = |outcome: &Outcome| (outcome.rows.len(), outcome.repeated);
+    assert_eq!(told(&hub.receive(vec![message("at 9"), edit("1:1", "at 9")]).await), (1, 1));
+    assert_eq!(told(&hub.receive(vec![edit("1:1", "at 9")]).await), (0, 1), "nor later, alone");
+    let again = hub.receive(vec![message("at 10"), edit("1:2", "at 10")]).await;
+    assert_eq!(told(&again), (1, 1), "the message was known, and this is news of it");
+    let other = direct(said("2", "1", "at 10"));
+    assert_eq!(told(&hub.receive(vec![other, edit("1:3", "at 10")]).await), (2, 0), "of another message");
+}
+
+#[tokio::test]
 async fn a_stranger_who_wakes_two_agents_waits_in_one_row() {
     let hub = Hub::new(vec![route("a", "telegram:*"), route("b", "telegram:*")]);
     let outcome = hub.receive(vec![direct(said("1", "9", "hi"))]).await;

@@ -3,7 +3,7 @@
 //!
 //! A message that was edited keeps its row and its GUID, takes the new words, and has a time of the edit; one that was taken back has no
 //! words any more. Both may have become so before the row was read first, so such a row tells two things: the message, which may be
-//! known, and what became of it. Only who wrote a message can change it (<https://support.apple.com/guide/messages/icht504cf0b3/mac>).
+//! known, and what became of it; of one that is new the hub leaves out the edit. Only who wrote a message can change it (<https://support.apple.com/guide/messages/icht504cf0b3/mac>).
 
 use serde_json::Value;
 
