@@ -19,8 +19,9 @@ use crate::{
 
 /// What came is written down after so long, with all that came meanwhile.
 const COLLECTED: Duration = Duration::from_secs(30);
-/// The most that is collected; what comes beyond is left out.
+/// The most that is collected, of all and of one person; what comes beyond is left out.
 const MOST: usize = 1000;
+const MOST_OF_ONE: usize = 100;
 /// Messages that one word of a platform's may be about, and addresses that a person may have.
 const MOST_IDS: usize = 200;
 /// Parts that are read because one behind them is.
@@ -58,7 +59,11 @@ impl Outbox {
         seen.by.truncate(MOST_ADDRESSES);
         seen.at = Some(seen.at.map_or_else(now_ms, writable).min(now_ms()));
         let mut sights = self.sights.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if sights.len() >= MOST {
+        let is_of_the_same = |sight: &&Sight| {
+            (sight.channel.as_str(), sight.account.as_str()) == (channel, account)
+                && sight.seen.by.iter().any(|one| seen.by.contains(one))
+        };
+        if sights.len() >= MOST || sights.iter().filter(is_of_the_same).count() >= MOST_OF_ONE {
             return;
         }
         sights.push(Sight { channel: channel.to_owned(), account: account.to_owned(), seen });
@@ -233,6 +238,22 @@ mod tests {
         let read = part().await;
         assert_eq!(read.read_at.as_deref(), Some("1970-01-01T00:00:04.000Z"));
         assert_eq!(read.delivered_at.as_deref(), Some("1970-01-01T00:00:02.000Z"));
+    }
+
+    #[tokio::test]
+    async fn whoever_says_much_of_what_they_saw_leaves_room_for_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let outbox = Outbox::new(Store::open(directory.path()).unwrap());
+        let (seq, address) = sent(&outbox).await;
+        let message = outbox.get(seq).await.unwrap();
+        let at = (message.channel.as_str(), message.account.as_str());
+        let of = |by: &str, id: &str| Seen { by: vec![by.into()], ..seen(by, id, true, 2_000) };
+        for n in 0..MOST {
+            outbox.seen(at, of("stranger", &n.to_string()));
+        }
+        outbox.seen(at, of(&address, "5"));
+        outbox.write_seen().await;
+        assert!(outbox.receipt(seq).await.unwrap().parts.remove(0).read_at.is_some());
     }
 
     #[tokio::test]

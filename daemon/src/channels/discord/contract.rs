@@ -44,7 +44,7 @@ const ALIKE: &[Alike] = &[
                 )],
             ),
             (
-                "@Ann Lee",
+                "@Alee",
                 &[
                     Reply::Says(200, "", r#"[{"id":"9","name":"Home"}]"#),
                     Reply::Says(

@@ -70,7 +70,8 @@ impl Client {
             }
             [] => Err(Unidentified::not_known(format!("no server of the bot's has a {kind} {address}"))),
             several => {
-                let named = several.iter().take(MOST_NAMED).map(|(id, server, _)| format!("{id} on {server}"));
+                let named =
+                    several.iter().take(MOST_NAMED).map(|(id, server, _)| format!("{id} on {server}"));
                 let named = self.http.words(&named.collect::<Vec<_>>().join(", "));
                 Err(Unidentified::several(address, kind, &named))
             }

@@ -97,7 +97,9 @@ mod tests {
         ] {
             assert!(same(said, name) && same(name, said), "{said} {name}");
         }
-        assert!(!same("Anna", "ann") && !same("", "ann") && !same("\u{1f337}", "\u{1f337}") && !same("-", "-"));
+        assert!(
+            !same("Anna", "ann") && !same("", "ann") && !same("\u{1f337}", "\u{1f337}") && !same("-", "-")
+        );
         assert!(!is_called(&Value::Null, "ann"));
     }
 
@@ -107,8 +109,13 @@ mod tests {
         let found = |found: Vec<Found>| the_one(found, "@ann", "person", any).map_err(|error| error.why);
         assert_eq!(found(vec![Found::new("1"), Found::new("1")]).unwrap().as_str(), "1");
         assert_eq!(found(vec![blocked("1")]).unwrap_err(), "@ann (1) is blocked: write the id");
-        assert_eq!(found(vec![Found::new("1"), blocked("1")]).unwrap_err(), "@ann (1) is blocked: write the id");
-        assert!(found(vec![Found::new("2"), blocked("1")]).unwrap_err().contains("more than one person (1, 2)"));
+        assert_eq!(
+            found(vec![Found::new("1"), blocked("1")]).unwrap_err(),
+            "@ann (1) is blocked: write the id"
+        );
+        assert!(
+            found(vec![Found::new("2"), blocked("1")]).unwrap_err().contains("more than one person (1, 2)")
+        );
         assert!(found(vec![]).unwrap_err().contains("there is no person"));
         let none = the_one(vec![Found::new("?")], "@ann", "person", |_| false).unwrap_err();
         assert!(none.why.contains("there is no person"));

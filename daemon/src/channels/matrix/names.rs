@@ -76,8 +76,12 @@ impl Client {
         let pairs = few(pairs.collect(), address)?;
         let asked =
             pairs.into_iter().map(|(person, room)| self.if_names_itself(person, room, name)).collect();
-        let person =
-            the_one(found(all(asked).await?), address, "person with whom the account has a direct room", is_id)?;
+        let person = the_one(
+            found(all(asked).await?),
+            address,
+            "person with whom the account has a direct room",
+            is_id,
+        )?;
         // One of theirs, or the refusal that there are several.
         self.direct_room(person.as_str()).await
     }

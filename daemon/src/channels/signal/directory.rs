@@ -118,7 +118,10 @@ mod tests {
         assert!(one(&list, "bob").unwrap_err().contains(&format!("({BOB}, {CY})")), "one of them is blocked");
         assert!(one(&list, "cy").unwrap_err().contains(&format!("({CY}) has chosen that name")));
         assert_eq!(one(&list, "dad").unwrap(), "+4915112345679");
-        assert!(one(&list, "mum").unwrap_err().contains("more than one"), "whose id is not known is one of two");
+        assert!(
+            one(&list, "mum").unwrap_err().contains("more than one"),
+            "whose id is not known is one of two"
+        );
         assert!(one(&list, "eve").is_err() && one(&json!({"a": 1}), "bob").is_err());
     }
 

@@ -70,7 +70,7 @@ const ALIKE: &[Alike] = &[
             &[Reply::Says(
                 200,
                 "",
-                r#"{"ok":true,"members":[{"id":"U0GONE001","name":"ann","deleted":true,"profile":{"real_name":"Ann Lee"}},{"id":"U034EF5GH","name":"alee","profile":{"display_name":"ann","real_name":"Ann Lee"}}]}"#,
+                r#"{"ok":true,"members":[{"id":"U0GONE001","name":"ann","deleted":true,"profile":{"real_name":"Ann Leigh"}},{"id":"U034EF5GH","name":"alee","profile":{"display_name":"ann","real_name":"Ann Lee"}}]}"#,
             )],
         )],
     },

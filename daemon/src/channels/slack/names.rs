@@ -86,9 +86,9 @@ pub(super) async fn find(client: &Client, address: &str) -> Result<Identity, Uni
         let said = client.question(list.method, &arguments, &mut RateHints::default()).await?;
         let entries = said[list.member].as_array().into_iter().flatten();
         let called = entries.filter(|entry| (list.is_called)(entry, name));
-        found.extend(
-            called.filter_map(|entry| Some(Found { id: entry["id"].as_str()?.into(), barred: (list.barred)(entry) })),
-        );
+        found.extend(called.filter_map(|entry| {
+            Some(Found { id: entry["id"].as_str()?.into(), barred: (list.barred)(entry) })
+        }));
         cursor = said["response_metadata"]["next_cursor"].as_str().unwrap_or_default().to_owned();
         if cursor.is_empty() {
             let is_id = |id: &str| super::target::canonical(id).as_deref() == Ok(id);

@@ -69,8 +69,11 @@ async fn a_person_is_found_by_their_user_name_and_whoever_looks_like_them_stops_
         r#"[{"user":{"id":"42","username":"ann","global_name":"Ann Lee"},"nick":null},
             {"user":{"id":"44","username":"anna"}}]"#,
     );
-    const BOT: Reply =
-        Reply::Says(200, "", r#"[{"user":{"id":"43","username":"robot","global_name":"A.N.N.","bot":true}}]"#);
+    const BOT: Reply = Reply::Says(
+        200,
+        "",
+        r#"[{"user":{"id":"43","username":"robot","global_name":"A.N.N.","bot":true}}]"#,
+    );
     const BY_NICK: Reply =
         Reply::Says(200, "", r#"[{"user":{"id":"66","username":"mallory"},"nick":"Ann"}]"#);
     const ODD: Reply = Reply::Says(200, "", r#"[{"user":{"id":"../x","username":"ann"}}]"#);

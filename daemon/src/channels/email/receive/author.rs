@@ -67,7 +67,10 @@ pub(super) fn author(mail: &Message<'_>, owner: &Owner) -> Option<Author> {
         AuthorKind::Person
     };
     let name = name.filter(|name| !name.is_empty());
-    Some(Author { id, same_as: Vec::new(), name, kind, unverified: !vouched_for })
+    // Telephones and companies write the left side in any size of letters, and no server in use has two mailboxes that differ in it.
+    let small = id.to_ascii_lowercase();
+    let same_as = if small == id { Vec::new() } else { vec![small] };
+    Some(Author { id, same_as, name, kind, unverified: !vouched_for })
 }
 
 /// Whether a program wrote it, by its own marks or by the hub's Message-ID.

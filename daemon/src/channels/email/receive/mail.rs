@@ -180,6 +180,7 @@ mod tests {
         );
         let author = Author {
             id: "Ada@example.org".into(),
+            same_as: vec!["ada@example.org".into()],
             name: Some("Ada".into()),
             unverified: true,
             ..Author::default()

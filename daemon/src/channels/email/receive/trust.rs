@@ -1,7 +1,8 @@
 //! Whether the mail server vouches for a sender: the topmost `Authentication-Results` that it signs with its own name (RFC 8601).
 //!
 //! Anybody can write any `From`, and any `Authentication-Results` too. A server takes those that bear its own name out of what
-//! comes in (§5) and puts its own on top, so the first one with the configured name is its word, and no other is. DKIM is not verified
+//! comes in (§5) and puts its own on top, so the first one with the configured name is its word, and no other is. What cannot be read
+//! ends the search: it may be that one, with something of the sender's in it, and what stands below may be anybody's. DKIM is not verified
 //! here: whoever does it beside the server, later and by a slower DNS, calls good mail forged.
 
 use std::iter::Peekable;
@@ -9,9 +10,19 @@ use std::str::Chars;
 
 /// Whether the first of these headers that this server wrote says that DMARC passed for this domain.
 pub(super) fn passed<'a>(headers: impl Iterator<Item = &'a str>, authserv_id: &str, domain: &str) -> bool {
-    let own =
-        headers.filter_map(Results::parse).find(|results| results.server.eq_ignore_ascii_case(authserv_id));
-    own.is_some_and(|results| results.dmarc_passed(domain))
+    for header in headers {
+        let Some(results) = Results::parse(header) else { return false };
+        if results.server.eq_ignore_ascii_case(authserv_id) {
+            // In quotes or behind a comment the name is the sender's, who wrote it so that the server does not know it.
+            return begins_with(header, authserv_id) && results.dmarc_passed(domain);
+        }
+    }
+    false
+}
+
+/// Whether a header has the name plainly, at its beginning.
+fn begins_with(header: &str, name: &str) -> bool {
+    header.trim_start().get(..name.len()).is_some_and(|begins| begins.eq_ignore_ascii_case(name))
 }
 
 /// One header, without comments.
@@ -144,6 +155,8 @@ mod tests {
             "mx.hub.test; spf=pass \"; dmarc=pass",
             "mx.hub.test.evil.test; dmarc=pass",
             "(mx.hub.test); dmarc=pass",
+            "(x) mx.hub.test; dmarc=pass",
+            "\"mx.hub.test\"; dmarc=pass",
         ] {
             assert!(!passes(&[header]), "{header}");
         }
@@ -155,5 +168,7 @@ mod tests {
         assert!(!passes(&[fails, passes_]));
         assert!(passes(&[passes_, fails]));
         assert!(passes(&["filter.hub.test; spam=no", passes_]));
+        let unread = "mx.hub.test; spf=pass (domain of \"eve(\"@evil.test designates it); dmarc=fail";
+        assert!(!passes(&[unread, passes_]), "what cannot be read may be the server's own");
     }
 }

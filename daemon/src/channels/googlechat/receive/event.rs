@@ -116,7 +116,13 @@ impl<'a> About<'a> {
         let calls_me = is_command || calls_a_bot && text("argumentText") != text("text");
         let (files, missing) = files::sent(&message["attachment"]);
         let reply_to = quoted(&message["quotedMessageMetadata"], &self.conversation.address);
-        let words = Words { text: text(own).trim().to_owned(), missing, reply_to, ..Words::default() };
+        let handed_on = forwarded(&message["quotedMessageMetadata"]);
+        let words = match text(own).trim() {
+            "" => handed_on.clone().unwrap_or_default(),
+            own => handed_on.iter().fold(own.to_owned(), |own, handed_on| format!("{own}\n\n{handed_on}")),
+        };
+        let words =
+            Words { text: words, missing, reply_to, forwarded: handed_on.is_some(), ..Words::default() };
         if words == Words::default() && files.is_empty() {
             return Err(not_used("MESSAGE without words"));
         }
@@ -166,6 +172,9 @@ fn somebody(user: &Value) -> Option<Author> {
 /// The message that one quotes (`QuotedMessageMetadata` of
 /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages>).
 fn quoted(metadata: &Value, space: &str) -> Option<ReplyTo> {
+    if metadata["quoteType"] == "FORWARD" {
+        return None;
+    }
     let snapshot = &metadata["quotedMessageSnapshot"];
     let text = |value: &Value| value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
     Some(ReplyTo {
@@ -173,6 +182,14 @@ fn quoted(metadata: &Value, space: &str) -> Option<ReplyTo> {
         mine: false,
         author: text(&snapshot["sender"]).filter(|author| author.len() <= MAX_NAME),
         text: text(&snapshot["text"]),
+    })
+}
+
+/// The words of a message that one hands on, behind the sign of quotations: they are another's (`QuoteType.FORWARD`, the same page).
+fn forwarded(metadata: &Value) -> Option<String> {
+    (metadata["quoteType"] == "FORWARD").then(|| {
+        let words = metadata["quotedMessageSnapshot"]["text"].as_str().unwrap_or_default();
+        words.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
     })
 }
 

@@ -109,6 +109,11 @@ fn a_command_keeps_its_name_and_a_quotation_its_message() {
     );
     quoting["message"]["quotedMessageMetadata"]["name"] = json!("spaces/BBBB/messages/N.N");
     assert_eq!(received(&quoting).event.words().unwrap().reply_to, None, "another space's message");
+    quoting["message"]["quotedMessageMetadata"]["quoteType"] = json!("FORWARD");
+    let told = received(&quoting).event.words().unwrap().clone();
+    assert!(told.forwarded && told.reply_to.is_none() && told.text.ends_with("\n\n> On?"), "{told:?}");
+    (quoting["message"]["text"], quoting["message"]["argumentText"]) = (json!(""), json!(""));
+    assert_eq!(received(&quoting).event.words().unwrap().text, "> On?");
 }
 
 #[test]

@@ -111,13 +111,21 @@ impl RoomAnswer {
 
 impl Invitation {
     /// #get_matrixclientv3sync, `invite_state`: the member event of who is invited, and some of the room's state.
+    ///
+    /// The inviting server writes all of that but the invitation itself, which Synapse puts last without looking at the rest
+    /// (MSC4311). So the account's own membership has to be there once: of two, one may be forged in another's name. The same of what
+    /// cannot be read.
     fn read(room: String, json: &str, me: &str) -> Option<Self> {
-        let state = state(json, &["invite_state", "events"]);
-        let mine = state.iter().find(|event| {
-            event.kind == "m.room.member"
-                && event.state_key.as_deref() == Some(me)
-                && event.content["membership"] == "invite"
-        })?;
+        let events = elements_at(json, &["invite_state", "events"]);
+        let state: Vec<RoomEvent> =
+            events.into_iter().map(|event| RoomEvent::parse(event).ok()).collect::<Option<_>>()?;
+        let is_mine =
+            |event: &&RoomEvent| event.kind == "m.room.member" && event.state_key.as_deref() == Some(me);
+        let mut own = state.iter().filter(is_mine);
+        let (Some(mine), None) = (own.next(), own.next()) else { return None };
+        if mine.content["membership"] != "invite" {
+            return None;
+        }
         let named = state.iter().find(|event| event.kind == "m.room.name");
         let inviter = state.iter().find(|event| {
             event.kind == "m.room.member" && event.state_key.as_deref() == Some(mine.sender.as_str())

@@ -59,3 +59,29 @@ async fn a_directory_without_an_end_is_left() {
     assert_eq!(heard.len(), 15);
     assert!(heard[1].contains("cursor=again") && heard[1].contains("exclude_archived=true"), "{}", heard[1]);
 }
+
+#[tokio::test]
+async fn whoever_is_no_member_is_not_written_to_by_a_name_and_takes_none_over() {
+    let find = async |members: &str, address: &str| {
+        let said = format!(r#"{{"ok":true,"members":[{members}]}}"#);
+        let script: &'static [Reply] = vec![Reply::Says(200, "", said.leak())].leak();
+        find(script, address).await.0.map_err(|unidentified| unidentified.why)
+    };
+    const ANN: &str = r#"{"id":"U034EF5GH","name":"ann","profile":{"real_name":"Ann Lee"}}"#;
+    for (what, why) in [
+        ("deleted", "was deactivated"),
+        ("is_bot", "is a program"),
+        ("is_restricted", "is a guest"),
+        ("is_ultra_restricted", "is a guest"),
+        ("is_stranger", "is of another organisation"),
+    ] {
+        let other = format!(
+            r#"{{"id":"U012AB3CD","{what}":true,"profile":{{"display_name":"ANN  LEE \u{{1f337}}"}}}}"#
+        );
+        let other = other.replace("\\u{1f337}", "\u{1f337}");
+        assert_eq!(find(&other, "@ann lee").await, Err(format!("@ann lee (U012AB3CD) {why}: write the id")));
+        let both = find(&format!("{ANN},{other}"), "@ann lee").await.unwrap_err();
+        assert!(both.contains("more than one person (U012AB3CD, U034EF5GH)"), "{both}");
+    }
+    assert_eq!(find(ANN, "@ann lee").await, Ok(Identity::new("U034EF5GH")));
+}

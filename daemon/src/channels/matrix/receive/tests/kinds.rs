@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::read;
-use crate::channels::received::{AuthorKind, Batch, DropReason, Event, Received};
+use crate::channels::received::{AuthorKind, Batch, DropReason, Dropped, Event, Received};
 
 const ME: &str = "@hub:hub.test";
 
@@ -248,7 +248,12 @@ fn an_invitation_is_a_join_by_who_invites() {
         {"type": "m.room.name", "state_key": "", "sender": "@ada:hub.test", "content": {"name": "Cellar"}},
         member("@ada:hub.test", "@ada:hub.test", json!({"membership": "join", "displayname": "Ada"})),
         member(ME, "@ada:hub.test", json!({"membership": "invite", "is_direct": true})),
-    ]}}, "!odd:hub.test": {"invite_state": {"events": []}}}}});
+    ]}}, "!odd:hub.test": {"invite_state": {"events": []}}, "!forged:evil.test": {"invite_state": {"events": [
+        member(ME, "@ada:hub.test", json!({"membership": "invite"})),
+        member(ME, "@eve:evil.test", json!({"membership": "invite"})),
+    ]}}, "!hidden:evil.test": {"invite_state": {"events": [
+        member(ME, "@ada:hub.test", json!({"membership": "invite"})), {"type": 7, "sender": "@eve:evil.test"},
+    ]}}}}});
     let batch = read(answer.to_string().as_bytes(), ME).unwrap();
     let [one] = &batch.received[..] else { panic!("{batch:?}") };
     assert_eq!((&one.event, one.mentions_me, one.author.id.as_str()), (&Event::Join, true, "@ada:hub.test"));
@@ -257,5 +262,6 @@ fn an_invitation_is_a_join_by_who_invites() {
         (Some("Ada"), Some("Cellar"))
     );
     assert_eq!((one.conversation.address.as_str(), one.key.as_str()), ("!new:hub.test", ""));
-    assert_eq!(batch.dropped[0].reason, DropReason::Unreadable);
+    let unread = |dropped: &Dropped| dropped.reason == DropReason::Unreadable && dropped.what == "invitation";
+    assert!(batch.dropped.len() == 3 && batch.dropped.iter().all(unread), "{:?}", batch.dropped);
 }
