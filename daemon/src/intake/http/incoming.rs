@@ -19,8 +19,8 @@ use utoipa::ToSchema;
 use super::{
     Endpoint,
     problem::{self, Problem, Refused},
-    rooms::{self, AGAIN, again},
-    server::{self, Unread},
+    rooms::{self, AGAIN, Crowded, again},
+    server::Unread,
 };
 use crate::{
     channels::{
@@ -115,15 +115,11 @@ async fn read(
     body: Body,
 ) -> Result<(Received, OwnedSemaphorePermit), Response> {
     incoming.admits(headers).map_err(not_taken)?;
-    let place = endpoint.0.rooms.enter(incoming.signs_body()).ok_or_else(|| crowded(endpoint))?;
-    let read = place.read(server::read(body, MAX_BODY_BYTES, BODY_TIMEOUT)).await;
-    let body = match read.unwrap_or(Err(Unread::Slow)) {
+    let place = endpoint.0.rooms.enter(incoming.signs_body());
+    let read = place.read(body, MAX_BODY_BYTES, BODY_TIMEOUT).await;
+    let body = match read.map_err(|why| crowded(endpoint, why))? {
         Ok(body) => body,
-        Err(Unread::OverBudget) => {
-            place.is_short_of_bytes();
-            return Err(crowded(endpoint));
-        }
-        Err(Unread::TooLong | Unread::Broken) => {
+        Err(Unread::TooLong | Unread::Broken | Unread::OverBudget) => {
             let error = format!("a body has at most {MAX_BODY_BYTES} bytes");
             let refusal = Refusal::new(Code::TooLarge, error, "post less of it");
             return Err(problem::response(&refusal));
@@ -134,7 +130,7 @@ async fn read(
         }
     };
     let received = incoming.read(headers, &body, Instant::now()).map_err(not_taken)?;
-    let place = place.write().await.ok_or_else(|| crowded(endpoint))?;
+    let place = place.write().await.map_err(|why| crowded(endpoint, why))?;
     Ok((received, place))
 }
 
@@ -179,6 +175,6 @@ fn not_taken(why: NotTaken) -> Response {
 }
 
 /// The answer when there is no room. Whoever posts it does so again.
-fn crowded(endpoint: &Endpoint) -> Response {
-    rooms::crowded(endpoint, "what programs post", "post it again")
+fn crowded(endpoint: &Endpoint, why: Crowded) -> Response {
+    rooms::crowded(endpoint, why, "what programs post", "post it again")
 }

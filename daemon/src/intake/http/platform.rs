@@ -16,8 +16,7 @@ use axum::{
 use super::{
     Endpoint,
     problem::{self, Problem, Refused},
-    rooms,
-    server::{self, Unread},
+    rooms::{self, Crowded},
 };
 use crate::{
     channels::receiver::Notifications,
@@ -118,20 +117,19 @@ async fn take(
     if let Err(refusal) = pipeline.admits_callback(channel, account, &proof).await {
         return answer(&refusal);
     }
-    let Some(place) = endpoint.0.rooms.enter(expected.signs_body) else { return crowded(endpoint) };
-    let read = place.read(server::read(body, expected.max_bytes, BODY_TIMEOUT)).await;
-    let body = match read.unwrap_or(Err(Unread::Slow)) {
-        Ok(body) => body,
-        Err(Unread::OverBudget) => {
-            place.is_short_of_bytes();
-            return crowded(endpoint);
-        }
-        Err(Unread::TooLong | Unread::Slow | Unread::Broken) => {
+    let place = endpoint.0.rooms.enter(expected.signs_body);
+    let body = match place.read(body, expected.max_bytes, BODY_TIMEOUT).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(_)) => {
             let refusal = Refusal::new(Code::TooLarge, "the notification is too long or too slow", "");
             return problem::response(&refusal);
         }
+        Err(why) => return crowded(endpoint, why),
     };
-    let Some(place) = place.write().await else { return crowded(endpoint) };
+    let place = match place.write().await {
+        Ok(place) => place,
+        Err(why) => return crowded(endpoint, why),
+    };
     let hub = AccountHandle::of(&endpoint.0.current, channel, account);
     let (channel, account) = (channel.to_owned(), account.to_owned());
     // Whether or not the platform waits for the answer: some tell nothing twice.
@@ -148,6 +146,6 @@ async fn take(
 }
 
 /// The answer when there is no room. Platforms tell it again.
-fn crowded(endpoint: &Endpoint) -> Response {
-    rooms::crowded(endpoint, "notifications of platforms", "tell it again")
+fn crowded(endpoint: &Endpoint, why: Crowded) -> Response {
+    rooms::crowded(endpoint, why, "notifications of platforms", "tell it again")
 }

@@ -111,12 +111,13 @@ pub(in crate::intake::http) enum Unread {
     Broken,
 }
 
-/// A body of at most `most` bytes that comes within `time`. Its pieces are put together when all are there: bodies that grow beside
+/// A body of at most `most` bytes that comes within `time`; `came` is told how long each piece of it is. Its pieces are put together when all are there: bodies that grow beside
 /// each other would leave holes in memory that nobody gives back.
 pub(in crate::intake::http) async fn read(
     body: Body,
     most: usize,
     time: Duration,
+    came: impl Fn(usize),
 ) -> Result<Vec<u8>, Unread> {
     // A body whose declared length is too long is not waited for.
     if body.size_hint().lower() > most as u64 {
@@ -132,6 +133,7 @@ pub(in crate::intake::http) async fn read(
             })?;
             let Ok(data) = frame.into_data() else { continue };
             length += data.len();
+            came(data.len());
             if length > most {
                 return Err(Unread::TooLong);
             }
