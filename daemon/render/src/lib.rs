@@ -68,6 +68,11 @@ const MATRIX_MAX_PART_BYTES: usize = 56_000;
 /// The limit of the first attempt for Matrix, in any unit. A part of more would rarely fit in an event with its HTML.
 const MATRIX_MAX_PART_UNITS: usize = 20_000;
 
+/// A text that Telegram gets as it is, without markup: whoever has a name in it is not called.
+pub fn without_usernames(text: &str) -> String {
+    markup::escape_text(markup::BodyMarkup::Telegram, text)
+}
+
 /// Cuts `document` into parts for one flavour. A blank document has none.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::document::{Container, ContainerKind, Table, UrlForm};
-use crate::markup::{BodyMarkup, escape_table_lines};
+use crate::markup::escape_table_lines;
 
 use super::add_code::fence_longer_than_in;
 use super::builder::Builder;
@@ -44,7 +44,7 @@ impl<'a> Builder<'a> {
         let fits = |row: usize| {
             let line = whole.row(row, UrlForm::Round);
             // No unit is smaller than a byte, so a short line need not be counted.
-            !markup.has_marks() && line.len() <= room || self.layout.table_line_units(line, form) <= room
+            !markup.replaces() && line.len() <= room || self.layout.table_line_units(line, form) <= room
         };
         let too_long: Vec<usize> = (0..whole.rows()).filter(|row| !fits(*row)).collect();
         if too_long.is_empty() {
@@ -132,11 +132,6 @@ impl<'a> Builder<'a> {
 impl Layout<'_> {
     /// The units of a line of a table.
     pub(crate) fn table_line_units(&self, line: &str, form: TableForm) -> usize {
-        match self.markup {
-            BodyMarkup::Marks(_) => {
-                self.unit.count(&escape_table_lines(self.markup, line, form == TableForm::Code))
-            }
-            _ => self.unit.count(line),
-        }
+        self.unit.count(&escape_table_lines(self.markup, line, form == TableForm::Code))
     }
 }

@@ -56,6 +56,11 @@ impl BodyMarkup {
         matches!(self, Self::Marks(_))
     }
 
+    /// Whether some characters of the text are written otherwise, or with more beside them.
+    pub(crate) fn replaces(self) -> bool {
+        matches!(self, Self::Marks(_) | Self::Telegram)
+    }
+
     /// Whether marks can only be suppressed by a zero-width space, because the platform has no escape character.
     pub(crate) fn lacks_escapes(self) -> bool {
         matches!(self, Self::Marks(Notation::Slack | Notation::WhatsApp | Notation::GoogleChat))

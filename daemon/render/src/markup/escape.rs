@@ -13,9 +13,10 @@ use crate::flavour::Notation;
 use crate::scan::partition_near_start;
 
 use super::body::{BodyMarkup, ZERO_WIDTH_SPACE};
+use super::username;
 
 /// No character is written with more than this many times its own bytes.
-const MAX_GROWTH: usize = 8;
+pub(super) const MAX_GROWTH: usize = 8;
 
 /// A longer number does not begin an item (CommonMark, "List items").
 const MAX_ITEM_NUMBER_DIGITS: usize = 9;
@@ -63,7 +64,11 @@ pub(crate) fn text_replacements(
     text: Text<'_>,
     max_whole_bytes: usize,
 ) -> Vec<Replacement> {
-    let BodyMarkup::Marks(notation) = markup else { return Vec::new() };
+    let notation = match markup {
+        BodyMarkup::Marks(notation) => notation,
+        BodyMarkup::Telegram => return username::replacements(text, max_whole_bytes),
+        BodyMarkup::Plain | BodyMarkup::Styles => return Vec::new(),
+    };
     let all = text.as_str();
     let mut replacements = Vec::new();
     let mut is_line_start = true;
@@ -159,13 +164,13 @@ pub(crate) fn code_replacements(markup: BodyMarkup, code: &str) -> Vec<Replaceme
 }
 
 /// A text that is not part of a leaf, escaped.
-pub(super) fn escape_text(notation: Notation, text: &str) -> String {
-    replaced(&text_replacements(BodyMarkup::Marks(notation), Text::plain(text), usize::MAX), text)
+pub(crate) fn escape_text(markup: BodyMarkup, text: &str) -> String {
+    replaced(&text_replacements(markup, Text::plain(text), usize::MAX), text)
 }
 
 /// Lines of a table, escaped: as code if the table is in a fence, else as text.
 pub(crate) fn escape_table_lines(markup: BodyMarkup, lines: &str, is_code: bool) -> Cow<'_, str> {
-    let replacements = match markup.has_marks() {
+    let replacements = match markup.replaces() {
         false => return lines.into(),
         true if is_code => code_replacements(markup, lines),
         true => text_replacements(markup, Text::plain(lines), usize::MAX),

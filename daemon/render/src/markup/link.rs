@@ -22,9 +22,7 @@ pub(crate) fn marks_around_label(markup: BodyMarkup, text: Text<'_>, link: &Link
         return Default::default();
     }
     if !markup.accepts_link(link) {
-        let url = UrlForm::Round.written(&link.url);
-        let url = if let BodyMarkup::Marks(notation) = markup { escape_text(notation, &url) } else { url };
-        return (String::new(), url);
+        return (String::new(), escape_text(markup, &UrlForm::Round.written(&link.url)));
     }
     match markup {
         BodyMarkup::Marks(Notation::Discord | Notation::Teams) => {

@@ -12,7 +12,7 @@ use gatepost_chunk::Unit;
 
 use crate::cost::Cost;
 use crate::document::UrlForm;
-use crate::layout::{Block, Layout, TableLayout};
+use crate::layout::{Block, Layout, TableForm, TableLayout};
 use crate::measure::Measure;
 
 use super::atom::{Atom, Atoms};
@@ -64,7 +64,8 @@ pub(super) fn extent_of(layout: &Layout<'_>, leaf: usize) -> LeafExtent {
 fn table_cost(layout: &Layout<'_>, measure: &Measure, table: &TableLayout<'_>) -> Cost {
     let rows = table.rows();
     // No character of a row depends on the rows around it, but a grapheme cluster may extend over their edge.
-    let is_sum_of_rows = layout.markup.has_marks() || layout.unit == Unit::Graphemes;
+    let is_replaced = layout.markup.has_marks() || layout.markup.replaces() && table.form != TableForm::Code;
+    let is_sum_of_rows = is_replaced || layout.unit == Unit::Graphemes;
     match table.head_and_rows(&(0..rows), UrlForm::Round).nth(1) {
         Some(lines) if !is_sum_of_rows => measure.characters(lines, &[], 0..lines.len()),
         _ => {

@@ -148,6 +148,72 @@ fn what_is_no_persons_id_calls_nobody_anywhere() {
     }
 }
 
+/// What Telegram makes a mention of by itself: an `@` with a name behind it, and no letter before it.
+fn names_in(text: &str) -> Vec<&str> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    let is_mention = |at: &usize| {
+        text[at + 1..].starts_with(is_name)
+            && !text[..*at].chars().next_back().is_some_and(|c| c.is_alphanumeric() || c == '_')
+    };
+    text.match_indices('@').map(|(at, _)| at).filter(is_mention).map(|at| &text[at..]).collect()
+}
+
+#[test]
+fn a_name_in_a_text_calls_nobody_on_telegram() {
+    let telegram = html(Dialect::Telegram);
+    for (text, expected) in [
+        ("@evebot", "@|evebot"),
+        ("[engineer] @evebot, @Ann_7!", "[engineer] @|evebot, @|Ann_7!"),
+        ("(@evebot) \"@evebot\" é@evebot", "(@|evebot) \"@|evebot\" é@|evebot"),
+        ("@**evebot**", "@|<b>evebot</b>"),
+        ("[x](https://a.example/)@evebot", "<a href=\"https://a.example/\">x</a>@|evebot"),
+        ("`x`@evebot", "<code>x</code>@|evebot"),
+        ("`@`evebot", "<code>@|</code>evebot"),
+        ("# @evebot", "<b>@|evebot</b>"),
+        ("- @a\n> @b", "• @|a\n\n<blockquote>@|b</blockquote>"),
+        ("||@evebot||", "<tg-spoiler>@|evebot</tg-spoiler>"),
+        ("[@evebot](https://a.example/)", "<a href=\"https://a.example/\">@|evebot</a>"),
+        ("[@evebot](mention:42)", "<a href=\"tg://user?id=42\">@|evebot</a>"),
+        ("[x](foo:@evebot)", "x (foo:@|evebot)"),
+        // Telegram takes none of these for an address.
+        ("https://localhost/@evebot", "https://localhost/@|evebot"),
+        ("https://@evebot", "https://@|evebot"),
+        ("https://a.example/\"@evebot", "https://a.example/\"@|evebot"),
+        ("https://a.example/`x`@evebot", "https://a.example/<code>x</code>@|evebot"),
+        // And nobody is called in these.
+        ("ann@example.org, <bob@example.org>.", "ann@example.org, bob@example.org."),
+        ("https://a.example/@ann/1 @ 5 a@ @-", "https://a.example/@ann/1 @ 5 a@ @-"),
+        ("`@scope/package`", "<code>@scope/package</code>"),
+        ("```\n@scope\n```", "<pre>@scope</pre>"),
+        ("| a |\n| - |\n| @ann |", "<pre>a\n----\n@ann</pre>"),
+    ] {
+        let [part] = &parts(text, telegram)[..] else { panic!("{text}") };
+        assert_eq!(part.html.as_deref().unwrap().replace('\u{200b}', "|"), expected, "{text}");
+        assert_eq!(part.units, Unit::Utf16.count(&part.text), "{text}");
+        assert!(!part.shown.contains('\u{200b}'), "an approver reads what was written: {text}");
+    }
+    assert_eq!(without_usernames("@evebot `@evebot` <a@b.c>"), "@\u{200b}evebot `@\u{200b}evebot` <a@b.c>");
+}
+
+#[test]
+fn what_keeps_names_from_calling_counts_towards_telegrams_limit() {
+    let all = ["@a ".repeat(500), "@a".repeat(700), "a@b".repeat(700), "- @a **@b**`c`@d\n".repeat(90)];
+    let table = format!("| a |\n| - |\n{}", "| @a @b |\n".repeat(200));
+    for text in all.iter().chain([&table]) {
+        for tables in [Tables::Code, Tables::Plain, Tables::Bullets] {
+            for limit in 16..80 {
+                let flavour = Flavour { limit: Some(limit), tables, ..html(Dialect::Telegram) };
+                for part in parts(text, flavour) {
+                    assert!(part.units <= limit && part.units == Unit::Utf16.count(&part.text));
+                    let named = names_in(&part.text);
+                    let in_code = text == &table && part.html.as_deref().unwrap().contains("<pre>");
+                    assert!(named.is_empty() || in_code, "{named:?} of {part:?}");
+                }
+            }
+        }
+    }
+}
+
 #[test]
 fn in_a_table_of_code_stands_the_name_and_nobody_is_called() {
     let table = "| Who |\n| --- |\n| [Ann](mention:42) |";

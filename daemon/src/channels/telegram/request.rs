@@ -12,13 +12,13 @@ use serde_json::{Map, Value, json};
 
 use super::{
     media::{self, File},
-    profile::FORMAT,
+    profile::{CAPABILITIES, FORMAT},
     target,
 };
 use crate::{
     channels::{OperationRequest, OutgoingPart, envelope::Fallback},
     message::operation::{Extras, Operation, Poll, Press},
-    render::Part,
+    render::{Part, without_usernames},
 };
 
 /// <https://core.telegram.org/bots/api#deletemessage>.
@@ -92,7 +92,7 @@ impl Request {
 
     /// What Telegram will not take of it, by what stands in it alone.
     pub(super) fn unfit(&self) -> Option<String> {
-        target::unfit(&self.body)
+        target::unfit(&self.body).or_else(|| poll_too_long(&self.body))
     }
 
     /// Whether nobody sees that it was done twice.
@@ -158,15 +158,13 @@ impl Request {
                 self.set(name, html.as_str());
                 self.set("parse_mode", "HTML");
                 // With the addresses of its links, if there is room for them. Nothing that was to be hidden is shown without
-                // a word of it.
-                let fits = most.is_none_or(|most| part.shown.encode_utf16().count() <= most);
-                self.plain = match part.preview {
-                    _ if fits => Fallback::planned(part.shown.clone()),
-                    Some(_) => Fallback::default(),
-                    None => Fallback::planned(part.text.clone()),
-                };
+                // a word of it, and without markup a name in code would call somebody too.
+                let shown = [Some(&part.shown), Some(&part.text).filter(|_| part.preview.is_none())];
+                let mut plain = shown.into_iter().flatten().map(|text| without_usernames(text));
+                let fits = |text: &String| most.is_none_or(|most| text.encode_utf16().count() <= most);
+                self.plain = plain.find(fits).map_or_else(Fallback::default, Fallback::planned);
             }
-            None => self.set(name, part.text.as_str()),
+            None => self.set(name, without_usernames(&part.text)),
         }
     }
 
@@ -306,10 +304,11 @@ fn text(address: &str, part: &Part, link_previews: bool) -> Request {
 
 /// <https://core.telegram.org/bots/api#sendpoll>.
 fn ask(chat: Value, poll: &Poll) -> Value {
-    let options: Vec<Value> = poll.options.iter().map(|option| json!({"text": option})).collect();
+    let options: Vec<Value> =
+        poll.options.iter().map(|option| json!({"text": without_usernames(option)})).collect();
     let mut body = json!({
         "chat_id": chat,
-        "question": poll.question,
+        "question": without_usernames(&poll.question),
         "options": options,
         "allows_multiple_answers": poll.multiple,
     });
@@ -320,6 +319,22 @@ fn ask(chat: Value, poll: &Poll) -> Value {
         body["open_period"] = seconds.into();
     }
     body
+}
+
+/// Why a poll is too long with the signs that keep the names in it from calling anybody.
+fn poll_too_long(body: &Map<String, Value>) -> Option<String> {
+    let rules = CAPABILITIES.polls.as_ref()?;
+    let longer = |text: &Value, most: usize| text.as_str().is_some_and(|text| rules.unit.count(text) > most);
+    let mut options = body.get("options").and_then(Value::as_array).into_iter().flatten();
+    let is_too_long = body.get("question").is_some_and(|question| longer(question, rules.question))
+        || options.any(|option| longer(&option["text"], rules.option));
+    is_too_long.then(|| {
+        format!(
+            "each @name in a poll on Telegram takes one more character, which keeps it from calling anybody: with these a \
+             question has {} at most, and an answer {}",
+            rules.question, rules.option
+        )
+    })
 }
 
 /// <https://core.telegram.org/bots/api#inlinekeyboardmarkup>.

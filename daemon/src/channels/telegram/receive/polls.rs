@@ -98,7 +98,8 @@ pub(super) fn spell(options: &mut [String], request: &Value) {
     for option in options {
         let words = option.parse::<usize>().ok().map(|at| &request["body"]["options"][at]["text"]);
         if let Some(words) = words.and_then(Value::as_str) {
-            *option = words.to_owned();
+            // As it was asked: what was put behind an `@` is no word of it.
+            *option = words.replace("@\u{200b}", "@");
         }
     }
 }
@@ -146,6 +147,15 @@ mod tests {
         assert_eq!(again.of(&format!("58{:017}", 38)).unwrap().thread, None);
         assert_eq!(again.of(&format!("58{:017}", 1)), None);
         assert_eq!(again.position().value, stored);
+    }
+
+    #[test]
+    fn a_vote_has_the_words_that_were_asked() {
+        let request =
+            json!({"body": {"options": [{"text": "Ask @\u{200b}ann"}, {"text": "\u{200b}No, a@b.c"}]}});
+        let mut options = ["0", "1", "2"].map(str::to_owned);
+        spell(&mut options, &request);
+        assert_eq!(options, ["Ask @ann", "\u{200b}No, a@b.c", "2"]);
     }
 
     #[test]

@@ -52,6 +52,42 @@ fn without_markup_a_link_shows_its_address_where_there_is_room() {
 }
 
 #[test]
+fn a_name_calls_nobody_without_markup_either_nor_in_a_poll() {
+    let html = "<code>@evebot</code>";
+    let code = Part { shown: "`@evebot`".into(), ..marked(html, "@evebot") };
+    let request = composed(&outgoing(&code));
+    assert_eq!((&request["body"]["text"], &request["plain"]), (&json!(html), &json!("`@\u{200b}evebot`")));
+    // What is put in is counted: there is no room for the words of both.
+    let long = |n: usize| Part { text: "@a ".repeat(n), shown: "@ab ".repeat(n), ..code.clone() };
+    assert_eq!(composed(&outgoing(&long(1000)))["plain"], "@\u{200b}a ".repeat(1000));
+    assert_eq!(composed(&outgoing(&long(1100))).get("plain"), None);
+    let unmarked = Part { html: None, ..code };
+    assert_eq!(composed(&outgoing(&unmarked))["body"]["text"], "@\u{200b}evebot");
+
+    let poll = |question: String, option: String| {
+        let options = vec![option, "No".into()];
+        let poll = Poll { question, options, multiple: false, seconds: None, anonymous: None };
+        let operation = Operation::Poll(poll);
+        let op = OperationRequest {
+            address: "-1",
+            thread: None,
+            reply_to: None,
+            silent: false,
+            operation: &operation,
+            part: None,
+        };
+        compose_operation(&op, false).unwrap()
+    };
+    let request = poll("Does @evebot know?".into(), "@ann".into());
+    assert_eq!(request.body["question"], "Does @\u{200b}evebot know?");
+    assert_eq!(request.body["options"][0]["text"], "@\u{200b}ann");
+    assert_eq!(request.unfit(), None);
+    for request in [poll("@a ".repeat(80), "Yes".into()), poll("Who?".into(), "@a ".repeat(30))] {
+        assert!(request.unfit().unwrap().contains("takes one more character"));
+    }
+}
+
+#[test]
 fn replies_topics_and_silence_have_their_parameters() {
     let part = marked("Hello", "Hello");
     let mut outgoing =
