@@ -5,6 +5,7 @@
 
 use serde_json::{Value, json};
 
+use super::card::verbatim;
 use crate::{
     message::operation::{Button, Extras, Poll, Press, Select},
     render::Part,
@@ -28,8 +29,10 @@ pub(super) fn of(part: &Part, extras: &Extras) -> Option<Value> {
         )
         .collect();
     match &extras.card {
-        Some(Value::Array(card)) => blocks.extend(card.iter().cloned()),
-        Some(card) => blocks.extend(card["blocks"].as_array().into_iter().flatten().cloned()),
+        Some(Value::Array(card)) => blocks.extend(card.iter().cloned().map(verbatim)),
+        Some(card) => {
+            blocks.extend(card["blocks"].as_array().into_iter().flatten().cloned().map(verbatim));
+        }
         None => {}
     }
     blocks.extend(extras.buttons.iter().enumerate().map(|(row, buttons)| {
@@ -161,10 +164,13 @@ mod tests {
 
     #[test]
     fn a_card_is_its_blocks_in_either_form() {
-        let divider = json!([{ "type": "divider" }]);
-        for card in [divider.clone(), json!({ "blocks": divider })] {
+        let blocks = |verbatim: bool| {
+            let text = json!({ "type": "mrkdwn", "text": "@here", "verbatim": verbatim });
+            json!([{ "type": "divider" }, { "type": "section", "text": text }])
+        };
+        for card in [blocks(false), json!({ "blocks": blocks(false) })] {
             let extras = Extras { card: Some(card), ..Extras::default() };
-            assert_eq!(of(&part(""), &extras).unwrap(), divider);
+            assert_eq!(of(&part(""), &extras).unwrap(), blocks(true), "a word in it calls nobody");
         }
     }
 

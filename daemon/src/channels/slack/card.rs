@@ -123,6 +123,22 @@ fn is_text(text: &Value, name: &str, most: usize) -> Result<(), String> {
     }
 }
 
+/// The same with its text objects of mrkdwn as they are written, however deep. Otherwise Slack makes mentions and links of words in
+/// them: `verbatim`, in <https://docs.slack.dev/reference/block-kit/composition-objects/text-object>.
+pub(super) fn verbatim(mut block: Value) -> Value {
+    match &mut block {
+        Value::Array(list) => list.iter_mut().for_each(|value| *value = verbatim(value.take())),
+        Value::Object(members) => {
+            members.values_mut().for_each(|value| *value = verbatim(value.take()));
+            if members.get("type").is_some_and(|kind| kind == "mrkdwn") {
+                members.insert("verbatim".into(), true.into());
+            }
+        }
+        _ => {}
+    }
+    block
+}
+
 /// Everything within a block, however deep: lengths, and nobody who is called.
 fn within(kind: &str, value: &Value) -> Result<(), String> {
     match value {
@@ -198,6 +214,32 @@ mod tests {
         }
         let picture = json!({"type": "image", "image_url": "https://a.test/b.png", "alt_text": "Plans"});
         assert_eq!(check(&json!([picture])), Ok(()));
+    }
+
+    #[test]
+    fn no_word_of_a_card_becomes_a_mention_whatever_it_says_itself() {
+        let text = |kind: &str| json!({ "type": kind, "text": "@channel @here" });
+        let shown = |text: &Value| {
+            json!([
+                { "type": "section", "text": text, "fields": [text], "accessory": {
+                    "type": "button", "action_id": "a", "text": plain(),
+                    "confirm": { "title": plain(), "text": text },
+                } },
+                { "type": "context", "elements": [text, { "type": "image", "alt_text": "i" }] },
+            ])
+        };
+        let mut sent = text("mrkdwn");
+        sent["verbatim"] = true.into();
+        for said in [None, Some(false), Some(true)] {
+            let mut written = text("mrkdwn");
+            said.into_iter().for_each(|said| written["verbatim"] = said.into());
+            assert_eq!(verbatim(shown(&written)), shown(&sent));
+        }
+        assert_eq!(verbatim(text("plain_text")), text("plain_text"));
+    }
+
+    fn plain() -> Value {
+        json!({ "type": "plain_text", "text": "B" })
     }
 
     #[test]

@@ -83,6 +83,9 @@ fn changed(channel: String, event: &Value, me: &Me) -> Result<Draft, Dropped> {
     };
     let read = Ts::of(&message["ts"]).zip(writer(message, me));
     let Some((ts, author)) = read else { return Err(unreadable("message_changed")) };
+    // Slack says who changed it. What an app with somebody's token or an administrator puts there is not the writer's.
+    let is_theirs = id(&message["edited"]["user"]).as_ref() == Some(&author.id);
+    let author = Author { unverified: author.unverified || !is_theirs, ..author };
     let (words, _) = words(message, me);
     let event = Event::Edit(Words { missing: vec![], ..words });
     let mut draft = draft(channel, (ts, message), author, format!("{ts}:{edited}"), event, vec![], me);

@@ -7,7 +7,11 @@ use super::{
     read::{Me, Update, author, conversation, number, time},
     words,
 };
-use crate::channels::received::{Conversation, DropReason, Event, Received};
+use crate::channels::received::{AuthorKind, Conversation, DropReason, Event, Received};
+
+/// "The bot that actually sent the message on behalf of the business account"
+/// (<https://core.telegram.org/bots/api#message>): `from` is the account, whose owner wrote none of it.
+const BUSINESS_BOT: &str = "sender_business_bot";
 
 /// Whether it is new.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,7 +49,10 @@ pub(super) fn read(message: &Value, kind: Kind, me: &Me, read: &mut Update) -> O
         read.drop(DropReason::NotUsed, told_by(message));
         return Some(());
     };
-    let author = author(&message["from"], &message["sender_chat"], me)?;
+    let mut author = author(&message["from"], &message["sender_chat"], me)?;
+    if author.kind == AuthorKind::Person && message[BUSINESS_BOT].is_object() {
+        author.kind = AuthorKind::Program;
+    }
     let address = &conversation.address;
     let (key, said_at, event) = match kind {
         Kind::New => (format!("message:{address}:{id}"), time(&message["date"]), Event::Message(said.words)),

@@ -170,6 +170,25 @@ fn an_edit_is_one_where_the_words_changed() {
 }
 
 #[test]
+fn an_edit_by_somebody_else_is_nobodys_words() {
+    let changed = |editor: Value| {
+        one(&json!({
+            "type": "message", "subtype": "message_changed", "channel": KITCHEN, "ts": "1790000009.000000",
+            "message": {
+                "type": "message", "user": ANN, "text": "Open the door", "ts": TS,
+                "edited": {"user": editor, "ts": "1790000008.000000"},
+            },
+            "previous_message": {"type": "message", "user": ANN, "text": "Hello", "ts": TS},
+        }))
+    };
+    assert!(!changed(json!(ANN)).author.unverified);
+    for editor in [json!("U0000EVE1"), json!(null), json!(5)] {
+        let edit = changed(editor);
+        assert!(matches!(edit.event, Event::Edit(_)) && edit.author.unverified, "{edit:?}");
+    }
+}
+
+#[test]
 fn what_is_taken_back_is_told_by_who_wrote_it_whom_nobody_vouches_for() {
     let before =
         json!({"type": "message", "user": ANN, "text": "Hello", "ts": TS, "thread_ts": "1780000000.000200"});

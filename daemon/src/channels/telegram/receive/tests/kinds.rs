@@ -180,6 +180,20 @@ fn bots_chats_and_the_bot_itself_are_told_apart() {
 }
 
 #[test]
+fn what_a_bot_writes_in_somebodys_name_is_a_programs() {
+    let bot = json!({"id": 9, "is_bot": true, "first_name": "Answers"});
+    let said = message(json!({"text": "x", "sender_business_bot": bot}));
+    for (kind, more) in [("message", json!({})), ("edited_message", json!({"edit_date": 1_790_000_005}))] {
+        let mut said = said.clone();
+        more.as_object().unwrap().iter().for_each(|(name, value)| said[name] = value.clone());
+        assert_eq!(one(kind, said).author.kind, AuthorKind::Program, "{kind}");
+    }
+    let from = json!({"id": 99, "is_bot": true});
+    let mine = message(json!({"text": "x", "from": from, "sender_business_bot": from}));
+    assert_eq!(one("message", mine).author.kind, AuthorKind::Myself);
+}
+
+#[test]
 fn an_edit_is_another_event_each_time() {
     let edit = |update: i64, date: i64| {
         let body = message(json!({"text": "hallo", "edit_date": date}));
