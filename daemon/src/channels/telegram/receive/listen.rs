@@ -111,7 +111,9 @@ impl Listener {
                         Ok(()) => {
                             self.standing.receives();
                             (going.failures, going.limit) = (0, (going.limit * 2).min(LIMIT));
-                            if !has_news {
+                            // Behind the last number that there is, the same would be asked for without end.
+                            let goes_on = has_news && going.place.offset(seconds()) != offset;
+                            if !goes_on {
                                 // Who has nothing new waits before saying so; a server that does not is not asked at once.
                                 sleep(self.tempo.first.saturating_sub(asked.elapsed())).await;
                             }

@@ -221,6 +221,24 @@ async fn updates_without_numbers_are_not_asked_for_in_a_storm() {
 }
 
 #[tokio::test]
+async fn an_update_with_the_last_number_that_there_is_is_not_asked_for_in_a_storm() {
+    let mock = TelegramMock::start(&[]).await;
+    let mut last = text(41, "one");
+    last["update_id"] = i64::MAX.into();
+    let again = json!({"ok": true, "result": [last]}).to_string();
+    mock.platform.state().instead.extend(vec![(200, again); 10_000]);
+    let (telegram, hub) = (at(&mock), HubMock::default());
+    listening(&telegram, &hub, async {
+        hub.received(1).await;
+        mock.platform.state().polls.clear();
+        tokio::time::sleep(10 * BRISK.first).await;
+    })
+    .await;
+    let asked = mock.platform.state().polls.len();
+    assert!((1..=12).contains(&asked), "{asked} times in ten pauses");
+}
+
+#[tokio::test]
 async fn an_album_is_waited_for_and_its_files_are_fetched() {
     let item = |id: i64| {
         let photo = json!([{"file_id": format!("p{id}.jpg"), "width": 1, "height": 1, "file_size": 3}]);
