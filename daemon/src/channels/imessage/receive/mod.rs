@@ -4,9 +4,11 @@
 //! sender chooses the time of a message, and nobody chooses a row's number. Both programs hand over the rows behind one, and are asked
 //! for them at the start, each minute, and at once when a program says that something came.
 //!
-//! - `poll`: the loop; `source`: what a program is asked for; `place`: who wrote, and where; `tapback`: a reaction;
+//! - `poll`: the loop; `end`: whether the Mac has another database; `source`: what a program is asked for;
+//! - `place`: who wrote, and where; `tapback`: a reaction;
 //! - [`server`]: a BlueBubbles server; [`program`]: `imsg`.
 
+mod end;
 mod place;
 mod poll;
 pub mod program;

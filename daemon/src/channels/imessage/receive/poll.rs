@@ -3,8 +3,8 @@
 //! Messages writes a row down a moment before it says to which conversation it belongs, and until then neither program hands it over. So
 //! each row is asked for once more the next time: the hub knows it again by its key, and `told` spares it the files.
 //!
-//! A row's number means something in one database. Where the newest is below the place, messages were taken out, or the Mac has another
-//! database: the place goes back to it.
+//! A row's number means something in one database. Where the newest stays below the place, messages were taken out, or the Mac has another
+//! database: the account begins anew there ([`End`]).
 
 use std::time::Duration;
 
@@ -13,7 +13,10 @@ use tokio::{
     time::{Instant, sleep, timeout},
 };
 
-use super::source::{Mark, Row, Since, Source};
+use super::{
+    end::{Anew, End},
+    source::{Mark, Row, Since, Source},
+};
 use crate::{
     channels::{
         Failure,
@@ -118,6 +121,7 @@ impl Listener {
             place: None,
             from: Mark::default(),
             end: Mark::default(),
+            database: End::default(),
             began: 0,
             changes: 0,
             changes_kept: 0,
@@ -171,6 +175,7 @@ struct Reading<'a> {
     /// Behind what is asked next, and up to where that is a second time.
     from: Mark,
     end: Mark,
+    database: End,
     /// What was written before belongs to nobody's conversation with the hub, in milliseconds.
     began: i64,
     /// Up to when changes are known, and what of it is on disk, in milliseconds.
@@ -224,8 +229,9 @@ impl Reading<'_> {
         }
         self.from = self.end;
         self.end = self.end.max(at);
-        if empty {
-            self.look_for_the_end().await?;
+        match empty {
+            true => self.look_for_the_end().await?,
+            false => self.database.is_well(),
         }
         self.look_at_changes().await?;
         Ok(more)
@@ -263,15 +269,20 @@ impl Reading<'_> {
     /// Nothing is behind the place: there may be less than there was.
     async fn look_for_the_end(&mut self) -> Result<(), Failure> {
         let newest = self.source.newest().await?;
-        let Some(place) = self.place.filter(|place| newest < *place) else { return Ok(()) };
-        tracing::info!(
-            place,
-            newest,
-            "Messages has fewer messages than it had: it is read from its newest on"
-        );
-        let positions = vec![position(ROWS, newest), position(FIRST, newest)];
+        let Some(place) = self.place.filter(|place| newest < *place) else {
+            self.database.is_well();
+            return Ok(());
+        };
+        let (now, apart) = (clock::now_ms(), self.listener.tempo.each);
+        let Some(Anew { row, began }) = self.database.is_below(newest, place, now, apart) else {
+            return Ok(());
+        };
+        tracing::warn!(place, row, "Messages has another database: it is read behind its newest message");
+        let positions = vec![position(ROWS, row), position(FIRST, row), position(BEGAN, began)];
         self.hub.receive(Batch { positions, ..Batch::default() }).await.map_err(unwritten)?;
-        self.begin_at(newest, newest);
+        self.begin_at(row, row);
+        self.began = began;
+        self.database.is_well();
         Ok(())
     }
 

@@ -329,6 +329,60 @@ async fn what_is_older_than_the_account_is_nobodys_and_a_database_that_is_anothe
     );
 }
 
+/// Waits until the number of the newest row was asked for, so many times.
+async fn asked_for_the_newest(mac: &Mac, times: usize) {
+    let is_it = |body: &Value| body["where"][0]["statement"].as_str().is_some_and(|one| one.contains("DESC LIMIT 1"));
+    until(|| mac.state().asked.iter().filter(|(_, body)| is_it(body)).count() >= times).await;
+}
+
+#[tokio::test]
+async fn answers_without_a_row_and_one_with_fewer_forget_no_place() {
+    let (mac, hub, files) = (Mac::start().await, read_to(9), Files::new());
+    for n in 1..10 {
+        mac.gets(n, said(&format!("old{n}"), now() - 40 * 86_400_000));
+    }
+    let imessage = at(&mac, PATIENT, &files);
+    let wake = || imessage.listener.as_ref().unwrap().wake();
+    listening(&imessage, &hub, async {
+        // What it looks back at after a stop is told once more.
+        hub.received(5).await;
+        wake();
+        asked_for_the_newest(&mac, 1).await;
+        let third = format!("{{\"data\":[{}]}}", numbered(3, said("old3", now())));
+        for newest in ["{\"data\":[]}"; 4].into_iter().chain([third.as_str()]) {
+            let asked = mac.asked(QUERY);
+            // Behind the place, the newest, what was changed.
+            mac.state().instead.extend([(200, "{\"data\":[]}".into()), (200, newest.into()), (200, "{\"data\":[]}".into())]);
+            wake();
+            until(|| mac.state().instead.is_empty() && mac.asked(QUERY) >= asked + 3).await;
+        }
+        mac.gets(10, said("new", now()));
+        wake();
+        hub.received(6).await
+    })
+    .await;
+    assert_eq!(words(&hub.received(0).await)[5..], ["new"]);
+    assert_eq!((row_of(&hub), hub.at_position("first")), (Some(10), None));
+}
+
+#[tokio::test]
+async fn what_comes_while_another_database_is_not_believed_yet_is_read_and_nothing_of_before() {
+    let (mac, files) = (Mac::start().await, Files::new());
+    let began = now() - 60 * 86_400_000;
+    let hub = HubMock::at(&[("rows", "900"), ("first", "800"), ("began", &began.to_string())]);
+    mac.gets(5, said("of another database", now()));
+    let imessage = at(&mac, Tempo { each: Duration::from_millis(200), ..BRISK }, &files);
+    let received = listening(&imessage, &hub, async {
+        asked_for_the_newest(&mac, 1).await;
+        mac.gets(6, said("of last month", now() - 40 * 86_400_000));
+        mac.gets(7, said("meanwhile", now()));
+        hub.received(1).await
+    })
+    .await;
+    assert_eq!((words(&received), row_of(&hub)), (vec!["meanwhile".to_owned()], Some(7)));
+    assert_eq!(hub.at_position("first").as_deref(), Some("5"));
+}
+
 #[tokio::test]
 async fn who_was_taken_into_a_group_is_known_by_the_number_of_their_handle() {
     let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
