@@ -66,37 +66,31 @@ impl super::Listener {
         program: &Program,
         hub: &dyn HubHandle,
     ) {
-        self.listen(&Rows { program, session: Mutex::default() }, hub).await;
+        self.listen(&Rows { program, session: Mutex::default(), quiet: Mutex::default() }, hub).await;
     }
 }
 
-/// The program, and the session with it while there is one.
+/// The program, and the sessions with it while there are some.
 struct Rows<'a> {
     program: &'a Program,
+    /// Which says of its own accord that something came, with all of its words (`watch.subscribe`).
     session: Mutex<Option<Session>>,
+    /// Which says nothing but answers: a line that is too long is one there. In the other it may have been a notice, and whoever takes
+    /// that for the answer gives up a row that can be read.
+    quiet: Mutex<Option<Session>>,
 }
 
 impl Rows<'_> {
-    /// Calls a method, in the session that there is or in a new one; nothing where the answer is longer than is read.
+    /// Calls a method; nothing where the answer is longer than is read.
     async fn call(&self, method: &str, params: Value) -> Result<Option<Value>, Failure> {
-        let mut place = self.session.lock().await;
-        let mut session = match place.take() {
-            Some(session) => session,
-            None => self.open().await?,
-        };
-        session.within(ANSWERING);
-        let answer = session.call(method, params).await;
-        // What has ended, or said too little in its time, is left there: a new one begins.
-        if !matches!(answer, Err(CallError::Gone(_))) {
-            *place = Some(session);
-        }
-        match answer {
-            Ok(answer) => Ok(Some(answer)),
-            Err(CallError::TooLong) => Ok(None),
-            Err(CallError::Refused { code: NO_METHOD, .. }) => {
-                Err(Failure::Permanent("this imsg cannot receive: install 0.14.0 or later".into()))
+        let told = call(&mut *self.session.lock().await, self.open(), method, &params).await?;
+        match told {
+            Some(answer) => Ok(Some(answer)),
+            // The answer may still come there. By its number it is none to another call.
+            None => {
+                let open = Session::open(self.program, ANSWERING);
+                call(&mut *self.quiet.lock().await, open, method, &params).await
             }
-            Err(error) => Err(Failure::Retry(error.words())),
         }
     }
 
@@ -120,6 +114,33 @@ impl Rows<'_> {
         rows.sort_by_key(|row| row.mark);
         let next = answer["next_rowid"].as_i64().unwrap_or(row).max(row);
         Ok(Some((rows, next, answer["has_more"] == true)))
+    }
+}
+
+/// Calls a method, in the session that there is or in a new one; nothing where a longer line came than is read.
+async fn call(
+    place: &mut Option<Session>,
+    open: impl Future<Output = Result<Session, Failure>>,
+    method: &str,
+    params: &Value,
+) -> Result<Option<Value>, Failure> {
+    let mut session = match place.take() {
+        Some(session) => session,
+        None => open.await?,
+    };
+    session.within(ANSWERING);
+    let answer = session.call(method, params.clone()).await;
+    // What has ended, or said too little in its time, is left there: a new one begins.
+    if !matches!(answer, Err(CallError::Gone(_))) {
+        *place = Some(session);
+    }
+    match answer {
+        Ok(answer) => Ok(Some(answer)),
+        Err(CallError::TooLong) => Ok(None),
+        Err(CallError::Refused { code: NO_METHOD, .. }) => {
+            Err(Failure::Permanent("this imsg cannot receive: install 0.14.0 or later".into()))
+        }
+        Err(error) => Err(Failure::Retry(error.words())),
     }
 }
 
@@ -162,6 +183,8 @@ impl Source for Rows<'_> {
     }
 
     async fn changed(&self, _: Since) -> Result<Vec<Row>, Failure> {
+        // It is asked for last: nothing is in doubt any more.
+        *self.quiet.lock().await = None;
         Ok(Vec::new())
     }
 

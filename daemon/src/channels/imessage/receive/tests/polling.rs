@@ -347,7 +347,7 @@ async fn answers_without_a_row_and_one_with_fewer_forget_no_place() {
         // What it looks back at after a stop is told once more.
         hub.received(5).await;
         wake();
-        asked_for_the_newest(&mac, 1).await;
+        until(|| mac.asked(QUERY) >= 5).await;
         let third = format!("{{\"data\":[{}]}}", numbered(3, said("old3", now())));
         for newest in ["{\"data\":[]}"; 4].into_iter().chain([third.as_str()]) {
             let asked = mac.asked(QUERY);

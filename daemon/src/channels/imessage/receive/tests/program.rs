@@ -15,11 +15,13 @@ const TEMPO: Tempo =
     Tempo { each: Duration::from_mins(10), arriving: Duration::from_millis(1), ..Tempo::USUAL };
 
 /// Rows are lines of `rows`, each its number, a blank and the message. It ends when `ends` is there, and says that something came when
-/// `wakes` is.
+/// `wakes` is. Where `long` is, it tells of a long message before it answers, if it was asked to tell. LONG is such a message.
 const SCRIPT: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+long() { printf '{"text":"%s"}' "$(head -c 1100000 /dev/zero | tr '\0' x)"; }
 number() { rest=${line#*"\"$1\":"}; printf %s "${rest%%[,\}]*}"; }
+told=
 echo begun >>starts
 ( while sleep 0.05; do [ -e wakes ] && rm wakes && printf '{"jsonrpc":"2.0","method":"message","params":{}}\n'; [ -d . ] || exit; done ) &
 trap 'kill $!' EXIT
@@ -28,14 +30,17 @@ while IFS= read -r line; do
   [ -e ends ] && { rm ends; exit 3; }
   case $line in
   *'"status"'*) say '"result":{"version":"0.14.0","methods":["status","messages.after"]}' ;;
-  *'"watch.subscribe"'*) say '"result":{"subscription":1}' ;;
+  *'"watch.subscribe"'*) told=1; say '"result":{"subscription":1}' ;;
   *'"chats.list"'*) say '"result":{"chats":[{"id":1}]}' ;;
   *'"messages.history"'*) say '"result":{"messages":[{"id":1}]}' ;;
   *'"messages.after"'*)
+    [ -n "$told" ] && [ -e long ] && rm long &&
+      printf '{"jsonrpc":"2.0","method":"message","params":%s}\n' "$(long)"
     since=$(number since_rowid) limit=$(number limit) all= n=0 last=$since more=false
     while read -r number message; do
       [ "$number" -gt "$since" ] || continue
       [ $n -lt "$limit" ] || { more=true; break; }
+      case $message in *LONG*) message=$(long) ;; esac
       n=$((n+1)) last=$number all="$all${all:+,}$message"
     done <rows
     say "\"result\":{\"messages\":[$all],\"next_rowid\":$last,\"has_more\":$more}" ;;
@@ -57,6 +62,29 @@ fn gets(folder: &Path, messages: &[Value]) {
     let lines: Vec<String> = messages.iter().map(|one| format!("{} {one}\n", one["id"])).collect();
     let rows = folder.join("rows");
     fs::write(&rows, fs::read_to_string(&rows).unwrap_or_default() + &lines.concat()).unwrap();
+}
+
+/// Something comes, and the program says so.
+fn comes(folder: &Path, messages: &[Value]) {
+    gets(folder, messages);
+    fs::write(folder.join("wakes"), "").unwrap();
+}
+
+/// Listens while something is done.
+async fn listening<T>(program: &Program, hub: &HubMock, test: impl Future<Output = T>) -> T {
+    let listener = Listener::new("imsg", "mac", TEMPO);
+    tokio::select! {
+        () = listener.listen_to_program(program, hub) => panic!("it listens for as long as the hub runs"),
+        done = tokio::time::timeout(Duration::from_secs(20), test) => done.expect("in time"),
+    }
+}
+
+/// Waits until it is read up to this row, and it waits for word, or is about to.
+async fn read_to(hub: &HubMock, row: i64) {
+    while hub.at_position("rows") != Some(row.to_string()) {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
 }
 
 fn install() -> (tempfile::TempDir, Program) {
@@ -103,6 +131,23 @@ async fn it_hears_from_now_on_at_once_and_a_program_that_ends_is_begun_again_beh
     assert_eq!(guids, (2..130).map(|n| format!("A-{n}")).collect::<Vec<_>>());
     assert_eq!((hub.at_position("rows").as_deref(), hub.files()), (Some("129"), vec![b"hello".to_vec()]));
     assert_eq!(fs::read_to_string(folder.path().join("starts")).unwrap().lines().count(), 2);
+}
+
+#[tokio::test]
+async fn a_message_that_is_too_long_loses_none_before_it() {
+    let (folder, program) = install();
+    let hub = HubMock::default();
+    let received = listening(&program, &hub, async {
+        read_to(&hub, 1).await;
+        fs::write(folder.path().join("long"), "").unwrap();
+        comes(folder.path(), &[message(2, "please", json!({})), message(3, "LONG", json!({}))]);
+        read_to(&hub, 3).await;
+        comes(folder.path(), &[message(4, "there", json!({}))]);
+        hub.received(2).await
+    })
+    .await;
+    assert_eq!(received.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), ["please", "there"]);
+    assert_eq!(hub.dropped().len(), 1, "{:?}", hub.dropped());
 }
 
 #[test]
