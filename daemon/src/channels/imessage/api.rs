@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use reqwest::{RequestBuilder, Url};
+use reqwest::{RequestBuilder, StatusCode, Url};
 use serde_json::Value;
 
 use super::answer::verdict;
@@ -15,6 +15,18 @@ use crate::channels::{
 
 /// For a request that only reads.
 pub(super) const READ_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What a question was answered for something in which people's words stand.
+#[derive(Debug)]
+pub(super) enum Told {
+    /// It is there.
+    Words(Value),
+    /// What people wrote makes it unreadable.
+    Unreadable,
+    /// The server failed over it, which people's words may do as well: 500 for what its code throws (`middleware/errorMiddleware.ts` at
+    /// 8621aa5).
+    Failed(Failure),
+}
 
 /// A server's REST interface.
 pub(super) struct Api {
@@ -38,22 +50,28 @@ impl Api {
         self.post(path, |request| request.json(query), READ_TIMEOUT, hints).await
     }
 
-    /// Asks for something in which people's words stand, of at most so many bytes; nothing where they make it unreadable.
+    /// Asks for something in which people's words stand, of at most so many bytes.
     pub(super) async fn ask_for_words(
         &self,
         path: &[&str],
         query: &Value,
         most: usize,
-    ) -> Result<Option<Value>, Failure> {
+    ) -> Result<Told, Failure> {
         let (request, hints) = (self.http.client.post(self.at(path)).json(query), &mut RateHints::default());
         let response =
             match self.http.stream(request, READ_TIMEOUT, hints).await.map_err(Silence::harmless)? {
                 Ok(response) => response,
-                Err(answer) => return Err(self.classify(&answer, hints).harmless()),
+                Err(answer) => {
+                    let failure = self.classify(&answer, hints).harmless();
+                    return match answer.status {
+                        StatusCode::INTERNAL_SERVER_ERROR => Ok(Told::Failed(failure)),
+                        _ => Err(failure),
+                    };
+                }
             };
         match self.http.within(response, most).await.map_err(Silence::harmless)? {
-            Within::Json(answer) => Ok(Some(answer)),
-            Within::Unreadable => Ok(None),
+            Within::Json(answer) => Ok(Told::Words(answer)),
+            Within::Unreadable => Ok(Told::Unreadable),
             Within::Other => Err(Failure::Retry("what answers is no BlueBubbles; check url".into())),
         }
     }

@@ -84,6 +84,14 @@ pub(super) struct Page {
     pub(super) more: bool,
 }
 
+impl Page {
+    /// Passes over the row behind it, which nobody can read.
+    pub(super) fn pass(&mut self) {
+        self.next.passed += 1;
+        self.rows.push(Row::unreadable(self.next));
+    }
+}
+
 /// Since when rows are looked at again, in milliseconds since 1970.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Since {

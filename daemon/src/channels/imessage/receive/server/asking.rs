@@ -16,12 +16,12 @@ use super::{
     Rows, files, row,
 };
 use crate::{
-    channels::{Failure, hub_handle::HubHandle, kit::json::taken},
+    channels::{Failure, hub_handle::HubHandle, imessage::api::Told, kit::json::taken},
     message::attachment::Attachment,
 };
 
-/// Rows that are asked for at a time, and the most bytes of such an answer. Where they are too much together, they are asked for one by
-/// one, with a bound of its own.
+/// Rows that are asked for at a time, and the most bytes of such an answer. Where they are too much together, or the server fails over
+/// them, they are asked for one by one, with a bound of its own.
 const PAGE: usize = 20;
 const MOST_OF_PAGE: usize = 512 * 1024;
 const MOST_OF_ONE: usize = 1024 * 1024;
@@ -60,21 +60,76 @@ fn query(statement: &str, args: &Value, limit: usize) -> Value {
     })
 }
 
+/// What a question for rows was answered.
+enum Answer<T> {
+    Rows(Vec<T>),
+    /// What people wrote makes it unreadable.
+    Unreadable,
+    /// The server failed over it.
+    Failed(Failure),
+}
+
 impl Rows<'_> {
-    /// The rows of an answer; nothing where what people wrote makes it unreadable.
-    async fn rows(&self, query: &Value, most: usize) -> Result<Option<Vec<Value>>, Failure> {
-        let answer = self.server.api.ask_for_words(&["message", "query"], query, most).await?;
-        match answer.map(|mut answer| taken(&mut answer, "data")) {
-            None => Ok(None),
-            Some(Value::Array(rows)) => Ok(Some(rows)),
-            Some(_) => Err(Failure::Retry("what answers has no messages; check url".into())),
-        }
+    async fn rows(&self, query: &Value, most: usize) -> Result<Answer<Value>, Failure> {
+        Ok(match self.server.api.ask_for_words(&["message", "query"], query, most).await? {
+            Told::Unreadable => Answer::Unreadable,
+            Told::Failed(failure) => Answer::Failed(failure),
+            Told::Words(mut answer) => match taken(&mut answer, "data") {
+                Value::Array(rows) => Answer::Rows(rows),
+                _ => return Err(Failure::Retry("what answers has no messages; check url".into())),
+            },
+        })
     }
 
-    async fn next(&self, mark: Mark, limit: usize, most: usize) -> Result<Option<Vec<Row>>, Failure> {
+    async fn next(&self, mark: Mark, limit: usize, most: usize) -> Result<Answer<Row>, Failure> {
         let args = json!({ "row": mark.row, "most": limit, "passed": mark.passed });
-        let Some(rows) = self.rows(&query(NEXT, &args, limit), most).await? else { return Ok(None) };
-        Ok(Some(self.read(&rows).await))
+        Ok(match self.rows(&query(NEXT, &args, limit), most).await? {
+            Answer::Rows(rows) => Answer::Rows(self.read(&rows).await),
+            Answer::Unreadable => Answer::Unreadable,
+            Answer::Failed(failure) => Answer::Failed(failure),
+        })
+    }
+
+    /// The rows behind a place, one by one; those that are read before the server fails over one.
+    async fn each(&self, mark: Mark) -> Result<Page, Failure> {
+        let mut page = Page { rows: Vec::new(), next: mark, more: true };
+        for _ in 0..PAGE {
+            match self.next(page.next, 1, MOST_OF_ONE).await? {
+                Answer::Rows(rows) if rows.is_empty() => {
+                    page.more = false;
+                    break;
+                }
+                Answer::Rows(rows) => {
+                    page.next = rows.iter().map(|row| row.mark).fold(page.next, Mark::max);
+                    page.rows.extend(rows);
+                }
+                Answer::Unreadable => page.pass(),
+                // What was read is written down before anything is waited for.
+                Answer::Failed(_) if !page.rows.is_empty() => break,
+                Answer::Failed(failure) => {
+                    let is_hopeless = self.failing.lock().await.is_hopeless(mark);
+                    if !is_hopeless || !self.has_others(mark).await? {
+                        return Err(failure);
+                    }
+                    page.pass();
+                }
+            }
+        }
+        Ok(page)
+    }
+
+    /// Whether the server hands over other rows than the one behind a place: the last before it, or one of those that follow.
+    async fn has_others(&self, mark: Mark) -> Result<bool, Failure> {
+        let before = Mark::behind(mark.row.saturating_sub(1));
+        let behind = (1..=PAGE).map(|passed| Mark { passed: mark.passed + passed, ..mark });
+        for other in std::iter::once(before).chain(behind) {
+            match self.next(other, 1, MOST_OF_ONE).await? {
+                Answer::Rows(rows) if rows.is_empty() => return Ok(false),
+                Answer::Rows(_) | Answer::Unreadable => return Ok(true),
+                Answer::Failed(_) => {}
+            }
+        }
+        Ok(false)
     }
 
     /// Reads rows, in the order of their numbers.
@@ -89,59 +144,64 @@ impl Rows<'_> {
     /// A page of changed rows, or what can be read of it.
     async fn changed_page(&self, query: &mut Value, offset: usize) -> Result<Vec<Row>, Failure> {
         (query["offset"], query["limit"]) = (json!(offset), json!(PAGE));
-        if let Some(rows) = self.rows(query, MOST_OF_PAGE).await? {
+        if let Answer::Rows(rows) = self.rows(query, MOST_OF_PAGE).await? {
             return Ok(self.read(&rows).await);
         }
-        let mut each = Vec::new();
+        let (mut each, mut failed, mut answers) = (Vec::new(), None, false);
         query["limit"] = json!(1);
         for one in offset..offset + PAGE {
             query["offset"] = json!(one);
-            match self.rows(query, MOST_OF_ONE).await? {
-                Some(rows) if rows.is_empty() => break,
-                Some(rows) => each.extend(self.read(&rows).await),
-                None => each.push(Row::default()),
-            }
+            let row = match self.rows(query, MOST_OF_ONE).await? {
+                Answer::Rows(rows) if rows.is_empty() => return Ok(each),
+                Answer::Rows(mut rows) => {
+                    rows.truncate(1);
+                    self.read(&rows).await.pop()
+                }
+                Answer::Unreadable => None,
+                Answer::Failed(failure) => {
+                    failed = Some(failure);
+                    each.push(Row::default());
+                    continue;
+                }
+            };
+            answers = true;
+            each.push(row.unwrap_or_default());
         }
-        Ok(each)
+        // It is asked for again, for as long as what was changed is looked at.
+        match failed.filter(|_| !answers) {
+            Some(failure) => Err(failure),
+            None => Ok(each),
+        }
     }
 }
 
 #[async_trait]
 impl Source for Rows<'_> {
     async fn newest(&self) -> Result<i64, Failure> {
+        let mut failed = None;
         for passed in 0..MOST_UNREADABLE {
             let query = query(NEWEST, &json!({ "passed": passed }), 1);
-            if let Some(rows) = self.rows(&query, MOST_OF_ONE).await? {
-                return Ok(rows.first().and_then(|row| row["originalROWID"].as_i64()).unwrap_or(0));
+            match self.rows(&query, MOST_OF_ONE).await? {
+                // There is no other than those over which it fails: it may be ill.
+                Answer::Rows(rows) if rows.is_empty() && failed.is_some() => break,
+                Answer::Rows(rows) => {
+                    return Ok(rows.first().and_then(|row| row["originalROWID"].as_i64()).unwrap_or(0));
+                }
+                Answer::Unreadable => {}
+                Answer::Failed(failure) => failed = Some(failure),
             }
         }
-        Err(Failure::Retry("the newest messages on the Mac cannot be read".into()))
+        let none = || Failure::Retry("the newest messages on the Mac cannot be read".into());
+        Err(failed.unwrap_or_else(none))
     }
 
     async fn behind(&self, mark: Mark) -> Result<Page, Failure> {
-        if let Some(rows) = self.next(mark, PAGE, MOST_OF_PAGE).await? {
-            let more = rows.len() >= PAGE;
-            let next = rows.iter().map(|row| row.mark).max().unwrap_or(mark);
-            return Ok(Page { rows, next, more });
-        }
-        let mut page = Page { rows: Vec::new(), next: mark, more: true };
-        for _ in 0..PAGE {
-            match self.next(page.next, 1, MOST_OF_ONE).await? {
-                Some(rows) if rows.is_empty() => {
-                    page.more = false;
-                    break;
-                }
-                Some(rows) => {
-                    page.next = rows.iter().map(|row| row.mark).fold(page.next, Mark::max);
-                    page.rows.extend(rows);
-                }
-                None => {
-                    page.next.passed += 1;
-                    page.rows.push(Row::unreadable(page.next));
-                }
-            }
-        }
-        Ok(page)
+        let Answer::Rows(rows) = self.next(mark, PAGE, MOST_OF_PAGE).await? else {
+            return self.each(mark).await;
+        };
+        let more = rows.len() >= PAGE;
+        let next = rows.iter().map(|row| row.mark).max().unwrap_or(mark);
+        Ok(Page { rows, next, more })
     }
 
     async fn changed(&self, since: Since) -> Result<Vec<Row>, Failure> {

@@ -3,11 +3,12 @@
 //! Its webhooks are sent once and not again (<https://github.com/BlueBubblesApp/bluebubbles-server>, `services/webhookService/index.ts`
 //! at 14a1ec1), and what it tells again after a restart is of a whole week. So they only wake: the rows are asked for.
 //!
-//! - `asking`: the questions; `row`: a row; `facts`: what it says of the Mac and of people; `files`: files; `signs`: what people see
+//! - `asking`: the questions; `failing`: rows over which the server fails; `row`: a row; `facts`: what it says of the Mac and of people; `files`: files; `signs`: what people see
 //!   meanwhile; `notice`: a webhook.
 
 mod asking;
 mod facts;
+mod failing;
 mod files;
 mod notice;
 mod row;
@@ -42,11 +43,12 @@ pub fn read(body: &[u8]) -> (Vec<Received>, Vec<Dropped>) {
 pub(in crate::channels::imessage) struct Rows<'a> {
     server: &'a Server,
     facts: tokio::sync::Mutex<facts::Facts>,
+    failing: tokio::sync::Mutex<failing::Failing>,
 }
 
 impl<'a> Rows<'a> {
     pub(in crate::channels::imessage) fn of(server: &'a Server) -> Self {
-        Self { server, facts: tokio::sync::Mutex::default() }
+        Self { server, facts: tokio::sync::Mutex::default(), failing: tokio::sync::Mutex::default() }
     }
 }
 

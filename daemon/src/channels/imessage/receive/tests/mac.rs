@@ -38,6 +38,8 @@ pub(super) struct Told {
     pub(super) kept: Vec<Kept>,
     /// What the next questions for messages are answered with instead.
     pub(super) instead: VecDeque<(u16, String)>,
+    /// Rows over which it fails.
+    pub(super) broken: Vec<i64>,
     /// What the next questions for a file are, and then the file.
     pub(super) no_file: VecDeque<u16>,
     pub(super) file: Vec<u8>,
@@ -134,8 +136,10 @@ async fn answer(State(told): State<Arc<Mutex<Told>>>, uri: Uri, body: Bytes) -> 
         .into_response(),
         "/api/v1/message/query" => match told.instead.pop_front() {
             Some((code, said)) => (status(code), said).into_response(),
-            None => match page(&told.kept, &body) {
-                Ok(page) => page.into_response(),
+            None => match page(&told, &body) {
+                Ok(Some(page)) => page.into_response(),
+                Ok(None) => (status(500), json!({"error": {"message": "Cannot read properties of undefined"}}).to_string())
+                    .into_response(),
                 Err(error) => (status(500), json!({"error": {"message": error.to_string()}}).to_string())
                     .into_response(),
             },
@@ -155,9 +159,10 @@ async fn answer(State(told): State<Arc<Mutex<Told>>>, uri: Uri, body: Bytes) -> 
     }
 }
 
-/// The rows that a question names, as `MessageRepository.getMessages` has the database find them (`databases/imessage/index.ts` at
+/// The rows that a question names; nothing where it fails over one. It finds them as `MessageRepository.getMessages` has the database find them (`databases/imessage/index.ts` at
 /// 1cf97bd).
-fn page(kept: &[Kept], body: &Value) -> rusqlite::Result<String> {
+fn page(told: &Told, body: &Value) -> rusqlite::Result<Option<String>> {
+    let kept = &told.kept;
     let db = database(kept)?;
     let clause = &body["where"][0];
     let statement = clause["statement"].as_str().unwrap();
@@ -185,12 +190,15 @@ fn page(kept: &[Kept], body: &Value) -> rusqlite::Result<String> {
         named.iter().map(|(name, value)| (name.as_str(), value as &dyn rusqlite::ToSql)).collect();
     let found =
         select.query_map(&named[..], |row| row.get::<_, i64>(0))?.collect::<rusqlite::Result<Vec<i64>>>()?;
+    if found.iter().any(|number| told.broken.contains(number)) {
+        return Ok(None);
+    }
     let of = |number: &i64| kept.iter().rev().find(|one| one.row["originalROWID"] == *number).unwrap();
     let rows: Vec<String> = found
         .iter()
         .map(|number| of(number).raw.clone().unwrap_or_else(|| of(number).row.to_string()))
         .collect();
-    Ok(format!(r#"{{"status":200,"data":[{}]}}"#, rows.join(",")))
+    Ok(Some(format!(r#"{{"status":200,"data":[{}]}}"#, rows.join(","))))
 }
 
 fn database(kept: &[Kept]) -> rusqlite::Result<Connection> {

@@ -230,6 +230,36 @@ async fn what_nobody_can_read_is_counted_once_and_passed_over_however_much_of_it
 }
 
 #[tokio::test]
+async fn a_row_over_which_the_server_fails_is_passed_over_and_none_while_it_fails_over_all() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    let texts = ["before", "bad one", "between", "bad two", "bad three", "behind"];
+    for (number, text) in (1..).zip(texts) {
+        mac.gets(10 * number, said(text, now()));
+    }
+    mac.state().broken = (1..7).map(|number| 10 * number).collect();
+    let imessage = at(&mac, BRISK, &files);
+    listening(&imessage, &hub, async {
+        until(|| mac.asked(QUERY) > 200).await;
+        assert_eq!((row_of(&hub), hub.dropped().len()), (Some(1), 0), "an ill server loses nothing");
+        assert!(imessage.hearing().unwrap().standing.contains("Cannot read properties"));
+        mac.state().broken = vec![20, 40, 50];
+        assert_eq!(words(&hub.received(3).await), ["before", "between", "behind"]);
+        until(|| row_of(&hub) == Some(60)).await;
+        // One at the end, too: what was read before it is handed over still.
+        mac.gets(70, said("bad four", now()));
+        mac.state().broken.push(70);
+        until(|| hub.dropped().len() == 4).await;
+        mac.gets(80, said("last", now()));
+        hub.received(4).await;
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 20).await;
+    })
+    .await;
+    assert_eq!(words(&hub.received(0).await), ["before", "between", "behind", "last"]);
+    assert!(hub.dropped().iter().all(|one| one.what == "message") && hub.dropped().len() == 4);
+}
+
+#[tokio::test]
 async fn files_are_fetched_once_and_one_that_is_not_on_the_mac_yet_is_waited_for() {
     let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
     mac.state().file = b"hello".to_vec();
