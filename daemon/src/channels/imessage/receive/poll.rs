@@ -208,10 +208,11 @@ impl Reading<'_> {
             self.begin().await?;
         }
         self.files_until = Instant::now() + self.listener.tempo.files;
-        let (mut at, mut more, mut empty) = (self.from, true, true);
+        let (mut at, mut more, mut empty, before) = (self.from, true, true, self.end);
         for _ in 0..PAGES {
             let page = self.source.behind(at).await?;
             empty &= page.rows.is_empty();
+            let read = page.rows.iter().map(|row| row.mark).fold(self.end, Mark::max);
             let mut filling = Filling::default();
             for row in page.rows {
                 self.add(&mut filling, row).await?;
@@ -220,6 +221,8 @@ impl Reading<'_> {
                 }
             }
             self.write(filling).await?;
+            // No further than the rows that came, whatever is said to be next: a row that comes later has the number behind them.
+            self.end = read;
             // One that hands over the same again would do so for ever.
             more = page.more && page.next > at;
             at = at.max(page.next);
@@ -227,14 +230,13 @@ impl Reading<'_> {
                 break;
             }
         }
-        self.from = self.end;
-        self.end = self.end.max(at);
+        self.from = before;
         match empty {
             true => self.look_for_the_end().await?,
             false => self.database.is_well(),
         }
         self.look_at_changes().await?;
-        Ok(more)
+        Ok(more && !empty)
     }
 
     /// Where the account was, or now.

@@ -111,7 +111,10 @@ impl Rows<'_> {
                     if !is_hopeless || !self.has_others(mark).await? {
                         return Err(failure);
                     }
-                    page.pass();
+                    // Meanwhile it may be well.
+                    if matches!(self.next(mark, 1, MOST_OF_ONE).await?, Answer::Failed(_)) {
+                        page.pass();
+                    }
                 }
             }
         }
@@ -151,21 +154,21 @@ impl Rows<'_> {
         query["limit"] = json!(1);
         for one in offset..offset + PAGE {
             query["offset"] = json!(one);
-            let row = match self.rows(query, MOST_OF_ONE).await? {
+            match self.rows(query, MOST_OF_ONE).await? {
                 Answer::Rows(rows) if rows.is_empty() => return Ok(each),
-                Answer::Rows(mut rows) => {
-                    rows.truncate(1);
-                    self.read(&rows).await.pop()
+                Answer::Rows(rows) => {
+                    answers = true;
+                    each.extend(self.read(&rows).await);
                 }
-                Answer::Unreadable => None,
+                Answer::Unreadable => {
+                    answers = true;
+                    each.push(Row::default());
+                }
                 Answer::Failed(failure) => {
                     failed = Some(failure);
                     each.push(Row::default());
-                    continue;
                 }
-            };
-            answers = true;
-            each.push(row.unwrap_or_default());
+            }
         }
         // It is asked for again, for as long as what was changed is looked at.
         match failed.filter(|_| !answers) {

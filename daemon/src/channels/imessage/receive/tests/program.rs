@@ -15,7 +15,7 @@ const TEMPO: Tempo =
     Tempo { each: Duration::from_mins(10), arriving: Duration::from_millis(1), ..Tempo::USUAL };
 
 /// Rows are lines of `rows`, each its number, a blank and the message. It ends when `ends` is there, and says that something came when
-/// `wakes` is. Where `long` is, it tells of a long message before it answers, if it was asked to tell. LONG is such a message.
+/// `wakes` is. Where `odd` is, what it is asked for next is at the end of all numbers. Where `long` is, it tells of a long message before it answers, if it was asked to tell. LONG is such a message.
 const SCRIPT: &str = r#"#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
@@ -36,6 +36,7 @@ while IFS= read -r line; do
   *'"messages.after"'*)
     [ -n "$told" ] && [ -e long ] && rm long &&
       printf '{"jsonrpc":"2.0","method":"message","params":%s}\n' "$(long)"
+    [ -e odd ] && rm odd && { say '"result":{"messages":[],"next_rowid":9223372036854775807,"has_more":true}'; continue; }
     since=$(number since_rowid) limit=$(number limit) all= n=0 last=$since more=false
     while read -r number message; do
       [ "$number" -gt "$since" ] || continue
@@ -148,6 +149,28 @@ async fn a_message_that_is_too_long_loses_none_before_it() {
     .await;
     assert_eq!(received.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), ["please", "there"]);
     assert_eq!(hub.dropped().len(), 1, "{:?}", hub.dropped());
+}
+
+#[tokio::test]
+async fn a_number_that_is_far_behind_all_rows_ends_no_reading() {
+    let (folder, program) = install();
+    let hub = HubMock::default();
+    let received = listening(&program, &hub, async {
+        read_to(&hub, 1).await;
+        fs::write(folder.path().join("odd"), "").unwrap();
+        comes(folder.path(), &[]);
+        while folder.path().join("odd").exists() {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        for n in 2..5 {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            comes(folder.path(), &[message(n, &format!("A-{n}"), json!({}))]);
+            read_to(&hub, n).await;
+        }
+        hub.received(3).await
+    })
+    .await;
+    assert_eq!(received.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), ["A-2", "A-3", "A-4"]);
 }
 
 #[test]
