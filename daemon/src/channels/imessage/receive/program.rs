@@ -39,8 +39,6 @@ use crate::{
 const ANSWERING: Duration = Duration::from_secs(30);
 /// Rows that are asked for at a time. Where they are more than is read of a line, they are asked for one by one.
 const PAGE: usize = 50;
-/// Pages from the newest message that is known to the newest row: it may be a reaction.
-const PAGES: usize = 20;
 /// How often a file is asked for that is not there yet.
 const TRIES: u32 = 4;
 /// Where Messages keeps what people send.
@@ -101,6 +99,35 @@ impl Rows<'_> {
         Ok(session)
     }
 
+    /// The number of the last row behind this one, or this one: by steps that double until nothing is behind, and then by halves, so that it
+    /// takes at most some hundred questions however many rows there are.
+    async fn last_behind(&self, row: i64) -> Result<i64, Failure> {
+        let (mut last, mut step) = (row.max(0), 1);
+        let mut none = loop {
+            let at = last.saturating_add(step - 1);
+            match self.first_behind(at).await? {
+                Some(found) => (last, step) = (found, step.saturating_mul(2)),
+                None => break at,
+            }
+        };
+        while last < none {
+            let middle = last + (none - last) / 2;
+            match self.first_behind(middle).await? {
+                Some(found) => last = found,
+                None => none = middle,
+            }
+        }
+        Ok(last)
+    }
+
+    /// The number of the first row behind this one, as far as anybody can say; nothing where none is.
+    async fn first_behind(&self, row: i64) -> Result<Option<i64>, Failure> {
+        Ok(match self.after(row, 1).await? {
+            Some((rows, ..)) => rows.first().map(|first| first.mark.row).filter(|first| *first > row),
+            None => row.checked_add(1),
+        })
+    }
+
     /// The rows behind a number, this many at most; nothing where they are too much together.
     async fn after(&self, row: i64, limit: usize) -> Result<Option<(Vec<Row>, i64, bool)>, Failure> {
         let params = json!({
@@ -148,23 +175,13 @@ async fn call(
 impl Source for Rows<'_> {
     async fn newest(&self) -> Result<i64, Failure> {
         let chats = self.call("chats.list", json!({ "limit": 1 })).await?.unwrap_or_default();
+        // The newest by its time, which its sender chose: of the rows it may be the first, and a reaction is none there.
         let mut newest = 0;
         if let Some(chat) = chats["chats"][0]["id"].as_i64() {
             let history = self.call("messages.history", json!({ "chat_id": chat, "limit": 1 })).await?;
             newest = history.unwrap_or_default()["messages"][0]["id"].as_i64().unwrap_or(0);
         }
-        for _ in 0..PAGES {
-            match self.after(newest, PAGE).await? {
-                Some((_, next, more)) => {
-                    newest = next;
-                    if !more {
-                        return Ok(newest);
-                    }
-                }
-                None => newest += 1,
-            }
-        }
-        Err(Failure::Retry("more messages came than can be passed over".into()))
+        self.last_behind(newest).await
     }
 
     async fn behind(&self, mark: Mark) -> Result<Page, Failure> {

@@ -173,6 +173,21 @@ async fn a_number_that_is_far_behind_all_rows_ends_no_reading() {
     assert_eq!(received.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), ["A-2", "A-3", "A-4"]);
 }
 
+#[tokio::test]
+async fn it_begins_however_many_rows_are_behind_the_message_with_the_newest_time() {
+    let (folder, program) = install();
+    let bare = |number: i64| json!({ "id": number });
+    gets(folder.path(), &(2..1500).map(bare).chain([bare(40_000)]).collect::<Vec<_>>());
+    let hub = HubMock::default();
+    let received = listening(&program, &hub, async {
+        read_to(&hub, 40_000).await;
+        comes(folder.path(), &[message(40_001, "now", json!({}))]);
+        hub.received(1).await
+    })
+    .await;
+    assert_eq!(received[0].key, "now");
+}
+
 #[test]
 fn what_a_program_hands_over_is_read_as_a_server_s_rows_are() {
     let of = |members: Value| {
