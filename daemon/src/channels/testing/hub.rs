@@ -2,14 +2,17 @@
 
 use std::{
     collections::HashMap,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
 use async_trait::async_trait;
 use gatepost_link::Digest;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
-use tokio::{io::AsyncReadExt as _, sync::Notify};
+use tokio::{
+    io::AsyncReadExt as _,
+    sync::{Notify, Semaphore},
+};
 
 use crate::{
     channels::{
@@ -40,6 +43,8 @@ struct State {
     stops: bool,
     /// Whether strangers' files have no place.
     crowded: bool,
+    /// Who alone is known, if not everybody is.
+    known: Option<String>,
 }
 
 impl HubMock {
@@ -63,6 +68,11 @@ impl HubMock {
     /// Others' files have all the places.
     pub(crate) fn is_crowded(&self) {
         self.state().crowded = true;
+    }
+
+    /// Everybody but the author with this id is a stranger.
+    pub(crate) fn knows_nobody_but(&self, id: &str) {
+        self.state().known = Some(id.into());
     }
 
     /// It stops.
@@ -147,8 +157,11 @@ impl HubHandle for HubMock {
         Ok(state.sent.iter().any(|sent| sent == id) || state.open.iter().any(is))
     }
 
-    async fn place_for_files(&self, _: &Received) -> Option<FilePlace> {
-        (!self.state().crowded).then(FilePlace::default)
+    async fn place_for_files(&self, of: &Received) -> Option<FilePlace> {
+        let state = self.state();
+        let is_strange = state.known.as_ref().is_some_and(|known| *known != of.author.id);
+        let place = is_strange.then(|| Arc::new(Semaphore::new(1)).try_acquire_owned().ok()).flatten();
+        (!state.crowded).then_some(FilePlace(place))
     }
 
     async fn keep_file(

@@ -6,16 +6,15 @@
 //! A row's number means something in one database. Where the newest stays below the place, messages were taken out, or the Mac has another
 //! database: the account begins anew there ([`End`]).
 
-use std::time::Duration;
-
 use tokio::{
     sync::Notify,
-    time::{Instant, sleep, timeout},
+    time::{sleep, timeout},
 };
 
 use super::{
     end::{Anew, End},
     source::{Mark, Row, Since, Source},
+    tempo::{FileTime, Tempo},
 };
 use crate::{
     channels::{
@@ -58,37 +57,6 @@ const BEGAN_BACK: i64 = HOUR;
 const CHANGES_KEPT: i64 = 12 * HOUR;
 const HOUR: i64 = 60 * 60 * 1000;
 
-/// How long things take.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::channels::imessage) struct Tempo {
-    /// Between two questions.
-    pub(in crate::channels::imessage) each: Duration,
-    /// After word that something came.
-    pub(in crate::channels::imessage) settling: Duration,
-    /// After the first failure; it doubles.
-    pub(in crate::channels::imessage) first: Duration,
-    /// At most.
-    pub(in crate::channels::imessage) longest: Duration,
-    /// Where somebody has to do something.
-    pub(in crate::channels::imessage) refused: Duration,
-    /// For all files of what is read at once: words wait for them.
-    pub(in crate::channels::imessage) files: Duration,
-    /// Until a file that is not on the Mac yet is asked for again.
-    pub(in crate::channels::imessage) arriving: Duration,
-}
-
-impl Tempo {
-    pub(in crate::channels::imessage) const USUAL: Self = Self {
-        each: Duration::from_mins(1),
-        settling: Duration::from_millis(300),
-        first: Duration::from_secs(2),
-        longest: Duration::from_mins(1),
-        refused: Duration::from_mins(5),
-        files: Duration::from_mins(3),
-        arriving: Duration::from_secs(3),
-    };
-}
-
 /// What keeps an account receiving.
 pub(in crate::channels::imessage) struct Listener {
     standing: Standing,
@@ -126,7 +94,7 @@ impl Listener {
             changes: 0,
             changes_kept: 0,
             told: Told::default(),
-            files_until: Instant::now(),
+            time: FileTime::of(&self.tempo),
         };
         let mut failures = 0;
         loop {
@@ -182,8 +150,7 @@ struct Reading<'a> {
     changes: i64,
     changes_kept: i64,
     told: Told,
-    /// When files are no longer waited for.
-    files_until: Instant,
+    time: FileTime,
 }
 
 /// A batch that is being filled, and up to where it is read.
@@ -207,7 +174,7 @@ impl Reading<'_> {
         if self.place.is_none() {
             self.begin().await?;
         }
-        self.files_until = Instant::now() + self.listener.tempo.files;
+        self.time = FileTime::of(&self.listener.tempo);
         let (mut at, mut more, mut empty, before) = (self.from, true, true, self.end);
         for _ in 0..PAGES {
             let page = self.source.behind(at).await?;
@@ -327,11 +294,14 @@ impl Reading<'_> {
                 filling.batch.dropped.extend(is_new.then(|| not_used("of before the account")));
                 continue;
             }
+            let place = match received.event {
+                Event::Message(_) if !files.is_empty() => self.hub.place_for_files(&received).await,
+                _ => None,
+            };
             if let Event::Message(words) = &mut received.event {
                 for sent in files.drain(..) {
                     filling.files += 1;
-                    let pause = self.listener.tempo.arriving;
-                    match self.source.keep(self.hub, &sent, self.files_until, pause).await {
+                    match self.time.fetch((self.source, self.hub), place.as_ref(), &sent).await {
                         Ok(kept) => words.files.push(kept),
                         Err(why) => words.missing.push(why),
                     }

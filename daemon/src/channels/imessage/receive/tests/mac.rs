@@ -43,6 +43,8 @@ pub(super) struct Told {
     /// What the next questions for a file are, and then the file.
     pub(super) no_file: VecDeque<u16>,
     pub(super) file: Vec<u8>,
+    /// How the names of files begin that never come, if any do.
+    pub(super) never: String,
     /// Paths, queries and bodies.
     pub(super) asked: Vec<(String, Value)>,
 }
@@ -150,6 +152,9 @@ async fn answer(State(told): State<Arc<Mutex<Told>>>, uri: Uri, body: Bytes) -> 
                 .into_response()
         }
         "/api/v1/chat/query" => json!({"data": [{"guid": CHAT}]}).to_string().into_response(),
+        path if !told.never.is_empty() && path.starts_with(&format!("/api/v1/attachment/{}", told.never)) => {
+            status(404).into_response()
+        }
         path if path.starts_with("/api/v1/attachment/") => match told.no_file.pop_front() {
             Some(code) => (status(code), json!({"error": {"message": "Attachment does not exist in disk!"}}).to_string())
                 .into_response(),

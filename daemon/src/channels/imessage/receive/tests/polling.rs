@@ -30,6 +30,7 @@ const BRISK: Tempo = Tempo {
     longest: Duration::from_millis(30),
     refused: Duration::from_millis(30),
     files: Duration::from_mins(3),
+    strangers: Duration::from_secs(10),
     arriving: Duration::from_millis(1),
 };
 /// One that asks once, and then only if it is told to.
@@ -292,6 +293,37 @@ async fn files_are_fetched_once_and_one_that_is_not_on_the_mac_yet_is_waited_for
 }
 
 #[tokio::test]
+async fn files_of_a_stranger_that_never_come_keep_nobody_waiting_for_long() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    hub.knows_nobody_but(ANNA);
+    mac.state().file = b"hello".to_vec();
+    mac.state().never = "E-".into();
+    let file = |guid: String| json!({"guid": guid, "transferName": "a.txt", "mimeType": "text/plain", "totalBytes": 5});
+    let eve = json!({"originalROWID": 9, "address": "eve@example.org", "service": "iMessage"});
+    for n in 0..12 {
+        let attachments: Vec<Value> = (0..16).map(|one| file(format!("E-{n}-{one}"))).collect();
+        let members =
+            json!({"attachments": attachments, "handle": eve, "chats": [{"guid": "any;-;eve@example.org"}]});
+        mac.gets(2 + n, with(said(&format!("eve{n}"), now()), members));
+    }
+    mac.gets(20, with(said("open the door", now()), json!({"attachments": [file("A-1".into())]})));
+    let tempo =
+        Tempo { arriving: Duration::from_millis(100), strangers: Duration::from_millis(500), ..BRISK };
+    let imessage = at(&mac, tempo, &files);
+    let begun = std::time::Instant::now();
+    let received = listening(&imessage, &hub, hub.received(13)).await;
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    let of = |one: usize| received[one].event.words().unwrap();
+    assert_eq!((of(12).text.as_str(), of(12).files.len()), ("open the door", 1));
+    assert!(of(11).missing.iter().all(|line| line.contains("took all the time")), "{:?}", of(11).missing);
+    // Where others' files have all the places, the words come without.
+    hub.is_crowded();
+    mac.gets(21, with(said("more", now()), json!({"attachments": [file("A-2".into())]})));
+    let received = listening(&imessage, &hub, hub.received(14)).await;
+    assert!(received[13].event.words().unwrap().missing[0].contains("ask for it again"));
+}
+
+#[tokio::test]
 async fn edits_removals_and_what_was_seen_are_told_once_after_a_restart_too() {
     let (mac, files) = (Mac::start().await, Files::new());
     let own = |guid: &str, members: Value| {
@@ -361,7 +393,8 @@ async fn what_is_older_than_the_account_is_nobodys_and_a_database_that_is_anothe
 
 /// Waits until the number of the newest row was asked for, so many times.
 async fn asked_for_the_newest(mac: &Mac, times: usize) {
-    let is_it = |body: &Value| body["where"][0]["statement"].as_str().is_some_and(|one| one.contains("DESC LIMIT 1"));
+    let is_it =
+        |body: &Value| body["where"][0]["statement"].as_str().is_some_and(|one| one.contains("DESC LIMIT 1"));
     until(|| mac.state().asked.iter().filter(|(_, body)| is_it(body)).count() >= times).await;
 }
 
@@ -382,7 +415,11 @@ async fn answers_without_a_row_and_one_with_fewer_forget_no_place() {
         for newest in ["{\"data\":[]}"; 4].into_iter().chain([third.as_str()]) {
             let asked = mac.asked(QUERY);
             // Behind the place, the newest, what was changed.
-            mac.state().instead.extend([(200, "{\"data\":[]}".into()), (200, newest.into()), (200, "{\"data\":[]}".into())]);
+            mac.state().instead.extend([
+                (200, "{\"data\":[]}".into()),
+                (200, newest.into()),
+                (200, "{\"data\":[]}".into()),
+            ]);
             wake();
             until(|| mac.state().instead.is_empty() && mac.asked(QUERY) >= asked + 3).await;
         }

@@ -1,0 +1,87 @@
+//! How long things take, and how long files may: rows are read in their order, so that whoever wrote next waits for them.
+//!
+//! A stranger chooses how many files come, and whether they ever do. All strangers together have a few seconds each time that is read, or
+//! one of them keeps the words of all others waiting for as long as he likes.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::{
+    channels::{
+        hub_handle::{FilePlace, HubHandle},
+        received::missing,
+    },
+    message::attachment::Attachment,
+};
+
+use super::source::{Sent, Source};
+
+/// How long things take.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::channels::imessage) struct Tempo {
+    /// Between two questions.
+    pub(in crate::channels::imessage) each: Duration,
+    /// After word that something came.
+    pub(in crate::channels::imessage) settling: Duration,
+    /// After the first failure; it doubles.
+    pub(in crate::channels::imessage) first: Duration,
+    /// At most.
+    pub(in crate::channels::imessage) longest: Duration,
+    /// Where somebody has to do something.
+    pub(in crate::channels::imessage) refused: Duration,
+    /// For all files of what is read at once: words wait for them.
+    pub(in crate::channels::imessage) files: Duration,
+    /// Of that, for those of people who are not known.
+    pub(in crate::channels::imessage) strangers: Duration,
+    /// Until a file that is not on the Mac yet is asked for again.
+    pub(in crate::channels::imessage) arriving: Duration,
+}
+
+impl Tempo {
+    pub(in crate::channels::imessage) const USUAL: Self = Self {
+        each: Duration::from_mins(1),
+        settling: Duration::from_millis(300),
+        first: Duration::from_secs(2),
+        longest: Duration::from_mins(1),
+        refused: Duration::from_mins(5),
+        files: Duration::from_mins(3),
+        strangers: Duration::from_secs(10),
+        arriving: Duration::from_secs(3),
+    };
+}
+
+/// What is left of the time for the files of what is read at once.
+#[derive(Debug)]
+pub(super) struct FileTime {
+    arriving: Duration,
+    until: Instant,
+    strangers: Duration,
+}
+
+impl FileTime {
+    /// All of it, from now on.
+    pub(super) fn of(tempo: &Tempo) -> Self {
+        Self { arriving: tempo.arriving, until: Instant::now() + tempo.files, strangers: tempo.strangers }
+    }
+
+    /// Fetches a file of whoever has this place; else a line that says why not.
+    pub(super) async fn fetch(
+        &mut self,
+        (source, hub): (&dyn Source, &dyn HubHandle),
+        place: Option<&FilePlace>,
+        sent: &Sent,
+    ) -> Result<Attachment, String> {
+        let Some(FilePlace(strangers)) = place else {
+            let why = "too many files of people who are not known came at once: ask for it again";
+            return Err(missing(sent.name.as_deref().unwrap_or("file"), why));
+        };
+        if strangers.is_none() {
+            return source.keep(hub, sent, self.until, self.arriving).await;
+        }
+        let begun = Instant::now();
+        let kept = source.keep(hub, sent, self.until.min(begun + self.strangers), self.arriving).await;
+        self.strangers = self.strangers.saturating_sub(begun.elapsed());
+        kept
+    }
+}
