@@ -119,17 +119,15 @@ fn key(mail: &Message<'_>, author: &str, kind: AuthorKind, unverified: bool) -> 
     format!("{id} {by} {trust} {author}")
 }
 
-/// A digest of what its author made of a mail: subject, date, and all below the head. The blanks at its end are left out, which
-/// servers add and take.
+/// A digest of what a mail says: its subject, and all below the head. The blanks at its end are left out, which servers add and take;
+/// and so is its date, which the first server writes where its author did not (RFC 6409 §8.2).
 fn said_by(mail: &Message<'_>) -> [u8; 32] {
     let subject = mail.subject().unwrap_or_default();
-    let date = mail.date().map(|date| date.to_timestamp()).unwrap_or_default();
     let body = mail.parts.first().map_or(0, |part| part.raw_body_offset() as usize);
     let body = mail.raw_message().get(body..).unwrap_or_default().trim_ascii_end();
     let mut digest = Sha256::new();
     digest.update((subject.len() as u64).to_be_bytes());
     digest.update(subject);
-    digest.update(date.to_be_bytes());
     digest.update(body);
     digest.finalize().into()
 }
@@ -294,8 +292,7 @@ mod tests {
         let one = says("", "Dinner", "At 8.\r\n");
         assert_ne!(one, says("", "Dinner", "At 9.\r\n"));
         assert_ne!(one, says("", "Lunch", "At 8.\r\n"));
-        let way =
-            "Delivered-To: house@hub.test\r\nReceived: from a by b; 1 Jan 2026\r\nX-GM-LABELS: Work\r\n";
+        let way = "Delivered-To: house@hub.test\r\nReceived: from a by b; 1 Jan 2026\r\nX-GM-LABELS: Work\r\nDate: Thu, 1 Jan 2026 00:00:00 +0000\r\n";
         assert_eq!(one, says(way, "Dinner", "At 8.\r\n\r\n"));
     }
 
