@@ -78,7 +78,6 @@ const PROVED: &str = "Authentication-Results: mx.hub.test; dmarc=pass header.fro
 /// What a mail can be, as its headers and its body, and what becomes of it.
 fn hostile() -> Vec<(String, String, Becomes)> {
     use Becomes::{Drop, Message};
-    // Which of two comes first is Postfix's matter.
     let said = |headers: &str, body: &str, becomes| {
         (format!("{PROVED}\r\nFrom: p0@hub.test\r\n{headers}"), body.to_owned(), becomes)
     };
@@ -90,7 +89,8 @@ fn hostile() -> Vec<(String, String, Becomes)> {
         said("Date: Fri, 31 Dec 9999 23:59:59 +0000", "later", Message("later")),
         said("Date: the day before yesterday", "undated", Message("undated")),
         said("Message-ID: <once@hub.test>", "first once", Message("once")),
-        said("Message-ID: <once@hub.test>", "reused once", Drop("repeated", "message")),
+        said("Message-ID: <once@hub.test>", "first once", Drop("repeated", "message")),
+        said("Message-ID: <once@hub.test>", "reused", Message("reused")),
         said("Message-ID: no id at all <", "nameless", Message("nameless")),
         said(&format!("References: {}", "<a@b.test>\r\n ".repeat(2_000)), "referring", Message("referring")),
         said(
