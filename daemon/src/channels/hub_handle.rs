@@ -24,6 +24,9 @@ pub type FileStream<'a> = Box<dyn AsyncRead + Send + Unpin + 'a>;
 #[derive(Debug, Default)]
 pub struct FilePlace(pub Option<OwnedSemaphorePermit>);
 
+/// Why a file is missing that there was no such place for.
+pub const NO_PLACE: &str = "too many files of people who are not known came at once: ask for it again";
+
 /// Something that is asked of a composed request.
 pub type OfRequest<'a> = &'a (dyn Fn(&Value) -> bool + Send + Sync);
 

@@ -34,6 +34,13 @@ pub struct Hearing {
     pub standing: String,
 }
 
+impl Hearing {
+    /// As `well` says, unless there is trouble.
+    pub fn of(trouble: Option<String>, well: impl Into<String>) -> Self {
+        Self { ready: trouble.is_none(), standing: trouble.unwrap_or_else(|| well.into()) }
+    }
+}
+
 /// What one account receives. A channel that receives nothing says so with an empty `impl`.
 #[async_trait]
 pub trait Receiver: Send + Sync + 'static {

@@ -108,8 +108,10 @@ fn note(tx: &Transaction<'_>, Sight { channel, account, seen }: &Sight) -> Resul
             }
         }
     }
-    let up_to = seen.ids.iter().filter_map(|id| id.parse::<i64>().ok()).max();
-    if let Some(up_to) = up_to.filter(|_| seen.and_before && seen.read) {
+    if seen.and_before
+        && seen.read
+        && let Some(up_to) = seen.ids.iter().filter_map(|id| id.parse::<i64>().ok()).max()
+    {
         let mut before = tx.prepare_cached(BEFORE)?;
         for address in &seen.by {
             let of = params![channel, account, address, up_to, MOST_BEFORE];

@@ -198,9 +198,7 @@ impl Pipeline {
         });
         read.await
     }
-}
 
-impl Pipeline {
     /// How an account hears now. While the disk has no room nothing is received, whatever the platform says.
     fn hearing(&self, channel: &str, account: &str) -> Option<Hearing> {
         let (_, adapter) = self.0.accounts.pick(channel, Some(account)).ok()?;

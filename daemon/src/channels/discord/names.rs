@@ -14,7 +14,7 @@ use super::{
 };
 use crate::channels::{
     identity::{Identity, MOST_NAMED, Unidentified},
-    kit::names::is_called,
+    kit::names::Name,
 };
 
 /// Servers that are looked through at most.
@@ -30,6 +30,7 @@ impl Client {
     /// There is none, or several; or Discord does not say.
     pub(super) async fn named(&self, address: &str) -> Result<Identity, Unidentified> {
         let person = address.strip_prefix('@');
+        let looked_for = Name::new(person.unwrap_or_default());
         let (kind, sign) = if person.is_some() { ("person", "@") } else { ("channel", "") };
         let servers = self.question(self.request(Method::GET, &["users", "@me", "guilds"])).await?;
         let servers = servers.as_array().map_or(&[][..], Vec::as_slice);
@@ -52,7 +53,7 @@ impl Client {
                 return Err(Unidentified::not_known(why));
             }
             let ids = list.iter().filter_map(|one| match person {
-                Some(person) => Some((one["user"]["id"].as_str()?, is_person(one, person)?)),
+                Some(person) => Some((one["user"]["id"].as_str()?, is_person(one, person, &looked_for)?)),
                 None => is_channel(one, address).then(|| Some((one["id"].as_str()?, None)))?,
             });
             for (one, barred) in ids {
@@ -105,14 +106,14 @@ fn is_channel(channel: &Value, address: &str) -> bool {
 
 /// Whether somebody is called so, by any of a member's names; and why they are not written to by it
 /// (<https://docs.discord.com/developers/resources/user#user-object>, `nick` of `guild#guild-member-object`).
-fn is_person(member: &Value, name: &str) -> Option<Option<&'static str>> {
+fn is_person(member: &Value, user_name: &str, name: &Name) -> Option<Option<&'static str>> {
     let user = &member["user"];
-    let is_user_name = user["username"].as_str().is_some_and(|said| said.to_lowercase() == name);
+    let is_user_name = user["username"].as_str().is_some_and(|said| said.to_lowercase() == user_name);
     let chosen = [&user["username"], &user["global_name"], &member["nick"]];
     let barred = match (user["bot"] == true, is_user_name) {
         (true, _) => Some("is a program"),
         (false, false) => Some("has chosen that name, which is no user name"),
         (false, true) => None,
     };
-    (is_user_name || chosen.into_iter().any(|one| is_called(one, name))).then_some(barred)
+    (is_user_name || chosen.into_iter().any(|one| name.is_in(one))).then_some(barred)
 }

@@ -6,7 +6,7 @@ use super::{client::Client, space};
 use crate::channels::{
     Failure, RateHints,
     identity::{Identity, Unidentified},
-    kit::names::{Found, is_called, is_name as is_any, the_one},
+    kit::names::{Found, Name, is_name as is_any, the_one},
 };
 
 /// Spaces of an answer, and answers at most. A space has less than 1 KB, and an answer fits 256 KB.
@@ -25,7 +25,7 @@ impl Client {
     /// The space behind `#Kitchen` (<https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces/list>). A direct
     /// conversation has no name.
     pub(super) async fn named(&self, address: &str) -> Result<Identity, Unidentified> {
-        let (mut found, mut page) = (Vec::new(), String::new());
+        let (mut found, mut page, name) = (Vec::new(), String::new(), Name::new(&address[1..]));
         for _ in 0..MOST_PAGES {
             let mut query = vec![("pageSize", AT_ONCE.to_owned())];
             if !page.is_empty() {
@@ -35,7 +35,7 @@ impl Client {
             let said =
                 self.ask(Method::GET, "spaces", &query, None, hints).await.map_err(Failure::harmless)?;
             let spaces = said["spaces"].as_array().into_iter().flatten();
-            let called = spaces.filter(|space| is_called(&space["displayName"], &address[1..]));
+            let called = spaces.filter(|space| name.is_in(&space["displayName"]));
             found.extend(called.filter_map(|space| space["name"].as_str().map(Found::new)));
             page = said["nextPageToken"].as_str().unwrap_or_default().to_owned();
             if page.is_empty() {

@@ -22,10 +22,23 @@ pub(in crate::channels) fn is_name(address: &str, longest: usize, signs: &str) -
         && name.chars().all(|c| c.is_alphanumeric() || signs.contains(c))
 }
 
-/// Whether a reader would call both the same. Names without a letter or a digit are nobody's.
-pub(in crate::channels) fn is_called(said: &Value, name: &str) -> bool {
-    let letters = letters(name);
-    !letters.is_empty() && said.as_str().is_some_and(|said| self::letters(said) == letters)
+/// A name that is looked for.
+pub(in crate::channels) struct Name(String);
+
+impl Name {
+    pub(in crate::channels) fn new(name: &str) -> Self {
+        Self(letters(name))
+    }
+
+    /// Whether a reader would call both the same. Names without a letter or a digit are nobody's.
+    pub(in crate::channels) fn is(&self, said: &str) -> bool {
+        !self.0.is_empty() && letters(said) == self.0
+    }
+
+    /// The same of what a platform says, which may be no text.
+    pub(in crate::channels) fn is_in(&self, said: &Value) -> bool {
+        said.as_str().is_some_and(|said| self.is(said))
+    }
 }
 
 /// What there is to read in a name: its letters and digits, each in the one form of those that look alike
@@ -84,7 +97,7 @@ mod tests {
 
     #[test]
     fn whoever_a_reader_would_call_the_same_is_called_the_same() {
-        let same = |said: &str, name: &str| is_called(&said.into(), name);
+        let same = |said: &str, name: &str| Name::new(name).is(said);
         for (said, name) in [
             ("Ann Lee \u{1f337}", "ann lee"),
             ("Zoe\u{308}", "zo\u{eb}"),
@@ -100,7 +113,7 @@ mod tests {
         assert!(
             !same("Anna", "ann") && !same("", "ann") && !same("\u{1f337}", "\u{1f337}") && !same("-", "-")
         );
-        assert!(!is_called(&Value::Null, "ann"));
+        assert!(!Name::new("ann").is_in(&Value::Null));
     }
 
     #[test]

@@ -40,8 +40,7 @@ impl Standing {
 
     /// How the account hears: as `well` says, unless nothing is received.
     pub(in crate::channels) fn hearing(&self, well: impl Into<String>) -> Hearing {
-        let trouble = self.trouble();
-        Hearing { ready: trouble.is_none(), standing: trouble.unwrap_or_else(|| well.into()) }
+        Hearing::of(self.trouble(), well)
     }
 
     /// An answer came.

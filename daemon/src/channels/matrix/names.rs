@@ -16,7 +16,7 @@ use crate::channels::{
     identity::{Identity, Unidentified},
     kit::{
         http::Silence,
-        names::{self, Found, is_called, the_one},
+        names::{self, Found, Name, the_one},
     },
 };
 
@@ -41,13 +41,13 @@ impl Client {
     /// The room that a name stands for now.
     pub(super) async fn named(&self, address: &str) -> Result<Identity, Unidentified> {
         match address.strip_prefix('@') {
-            Some(name) => self.direct_with(address, name).await,
-            None => self.called(address, &address[1..]).await,
+            Some(name) => self.direct_with(address, &Name::new(name)).await,
+            None => self.called(address, &Name::new(&address[1..])).await,
         }
     }
 
     /// The joined room of this name (<https://spec.matrix.org/v1.18/client-server-api/#mroomname>).
-    async fn called(&self, address: &str, name: &str) -> Result<Identity, Unidentified> {
+    async fn called(&self, address: &str, name: &Name) -> Result<Identity, Unidentified> {
         let joined = self.tells(&["joined_rooms"]).await?;
         let rooms = few(strings(&joined["joined_rooms"]).collect(), address)?;
         let asked = rooms.into_iter().map(|room| self.if_called(room, name)).collect();
@@ -55,19 +55,19 @@ impl Client {
     }
 
     /// The room, if its name is this one.
-    async fn if_called(&self, room: &str, name: &str) -> Result<Option<String>, Unidentified> {
+    async fn if_called(&self, room: &str, name: &Name) -> Result<Option<String>, Unidentified> {
         let (path, hints) = (["rooms", room, "state", "m.room.name"], &mut RateHints::default());
         let answer = self.ask(Method::GET, &path, None, hints).await.map_err(Silence::harmless)?;
         let unnamed = answer.status == StatusCode::NOT_FOUND && refusal(&answer).errcode == "M_NOT_FOUND";
         if !answer.status.is_success() && !unnamed {
             return Err(self.classify(&answer, hints).harmless().into());
         }
-        Ok(is_called(&answer.body["name"], name).then(|| room.to_owned()))
+        Ok(name.is_in(&answer.body["name"]).then(|| room.to_owned()))
     }
 
     /// The direct room with the person who is called so in it
     /// (<https://spec.matrix.org/v1.18/client-server-api/#get_matrixclientv3roomsroomidstateeventtypestatekey>, `#mroommember`).
-    async fn direct_with(&self, address: &str, name: &str) -> Result<Identity, Unidentified> {
+    async fn direct_with(&self, address: &str, name: &Name) -> Result<Identity, Unidentified> {
         let (direct, joined) = self.direct_rooms().await?;
         let joined: BTreeSet<&str> = strings(&joined).collect();
         let pairs = direct.as_object().into_iter().flatten().flat_map(|(person, rooms)| {
@@ -91,10 +91,10 @@ impl Client {
         &self,
         person: &str,
         room: &str,
-        name: &str,
+        name: &Name,
     ) -> Result<Option<String>, Unidentified> {
         let member = self.tells(&["rooms", room, "state", "m.room.member", person]).await?;
-        Ok(is_called(&member["displayname"], name).then(|| person.to_owned()))
+        Ok(name.is_in(&member["displayname"]).then(|| person.to_owned()))
     }
 }
 

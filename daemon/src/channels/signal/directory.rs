@@ -11,7 +11,7 @@ use super::{client::Client, target::canonical};
 use crate::channels::{
     RateHints,
     identity::{Identity, Unidentified},
-    kit::names::{Found, is_called, the_one},
+    kit::names::{Found, Name, the_one},
 };
 
 impl Client {
@@ -37,8 +37,9 @@ impl Client {
 }
 
 fn people(list: &Value, name: &str) -> Vec<Found> {
+    let name = Name::new(name);
     let found = |one: &Value| {
-        let called = |names: &[String]| names.iter().any(|said| is_called(&said.as_str().into(), name));
+        let called = |names: &[String]| names.iter().any(|said| name.is(said));
         let given = called(&given(one));
         if !given && !called(&[chosen(one)]) {
             return None;
@@ -79,7 +80,8 @@ fn word(of: &Value) -> String {
 }
 
 fn groups(list: &Value, name: &str) -> Vec<Found> {
-    let called = list.as_array().into_iter().flatten().filter(|one| is_called(&one["name"], name));
+    let name = Name::new(name);
+    let called = list.as_array().into_iter().flatten().filter(|one| name.is_in(&one["name"]));
     let found = called.filter_map(|one| {
         let barred = match (one["isMember"] == false, one["isBlocked"] == true) {
             (true, _) => Some("has not the account in it"),

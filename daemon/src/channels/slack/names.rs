@@ -10,7 +10,7 @@ use super::client::Client;
 use crate::channels::{
     RateHints,
     identity::{Identity, Unidentified},
-    kit::names::{Found, is_called, the_one},
+    kit::names::{Found, Name, the_one},
 };
 
 /// Entries of an answer. A person's has some 2 KB, and an answer fits 256 KB.
@@ -24,7 +24,7 @@ struct List {
     arguments: &'static [(&'static str, &'static str)],
     /// The member of an answer that has the entries.
     member: &'static str,
-    is_called: fn(&Value, &str) -> bool,
+    is_called: fn(&Value, &str, &Name) -> bool,
     /// Why one is not written to by its name.
     barred: fn(&Value) -> Option<&'static str>,
     /// What one is, for people.
@@ -41,7 +41,7 @@ const CHANNELS: List = List {
     ],
     member: "channels",
     // Slack has each name once, in small letters.
-    is_called: |channel, name| channel["name"] == name,
+    is_called: |channel, name, _| channel["name"] == name,
     barred: |_| None,
     kind: "channel with the bot in it",
 };
@@ -51,10 +51,10 @@ const PEOPLE: List = List {
     method: "users.list",
     arguments: &[("limit", AT_ONCE)],
     member: "members",
-    is_called: |person, name| {
+    is_called: |person, _, name| {
         let profile = &person["profile"];
         let names = [&person["name"], &profile["display_name"], &profile["real_name"]];
-        names.into_iter().any(|one| is_called(one, name))
+        names.into_iter().any(|one| name.is_in(one))
     },
     // <https://docs.slack.dev/reference/objects/user-object>; the second restriction is a guest's of one channel.
     barred: |person| {
@@ -77,6 +77,7 @@ const PEOPLE: List = List {
 pub(super) async fn find(client: &Client, address: &str) -> Result<Identity, Unidentified> {
     let list = if address.starts_with('#') { CHANNELS } else { PEOPLE };
     let name = &address[1..];
+    let looked_for = Name::new(name);
     let (mut found, mut cursor) = (Vec::new(), String::new());
     for _ in 0..MOST_PAGES {
         let mut arguments = list.arguments.to_vec();
@@ -85,7 +86,7 @@ pub(super) async fn find(client: &Client, address: &str) -> Result<Identity, Uni
         }
         let said = client.question(list.method, &arguments, &mut RateHints::default()).await?;
         let entries = said[list.member].as_array().into_iter().flatten();
-        let called = entries.filter(|entry| (list.is_called)(entry, name));
+        let called = entries.filter(|entry| (list.is_called)(entry, name, &looked_for));
         found.extend(called.filter_map(|entry| {
             Some(Found { id: entry["id"].as_str()?.into(), barred: (list.barred)(entry) })
         }));

@@ -127,9 +127,7 @@ impl Gateway {
 
     /// How the account hears, if it does: what concerns forms alone is no matter of that.
     pub(in super::super) fn hearing(&self) -> Option<Hearing> {
-        let trouble = self.trouble();
-        let ready = trouble.is_none();
-        (self.intents != 0).then(|| Hearing { ready, standing: trouble.unwrap_or_else(|| "receives".into()) })
+        (self.intents != 0).then(|| Hearing::of(self.trouble(), "receives"))
     }
 
     /// Whether Discord sends what people do with forms elsewhere, in words.

@@ -230,12 +230,8 @@ impl Incoming {
 
     fn heard_of(&self, trouble: Option<Trouble>) -> Hearing {
         let (folder, server) = (&self.place.folder, self.place.server());
-        let ready = trouble.is_none();
-        let standing = match trouble {
-            None => format!("reads {folder} at {server}"),
-            Some(why) => format!("reads no mail at {server}: {why}"),
-        };
-        Hearing { ready, standing }
+        let trouble = trouble.map(|why| format!("reads no mail at {server}: {why}"));
+        Hearing::of(trouble, format!("reads {folder} at {server}"))
     }
 }
 

@@ -6,13 +6,11 @@
 
 use super::{
     author::Owner,
-    words::{is_rule, is_separator},
+    words::{ATTRIBUTION_LINES, is_rule, is_separator},
 };
 
 /// The line above another mail, where the markup alone marks it.
 pub(super) const ORIGINAL: &str = "-----Original Message-----";
-/// Lines of a sentence such as "On Tuesday, Ada wrote:", which mail programs wrap.
-const ATTRIBUTION_LINES: usize = 3;
 /// Lines in which the head of another mail names its author, and something else.
 const HEAD_LINES: usize = 4;
 /// The longest label of a line of a head, and prefix of a subject, in bytes.

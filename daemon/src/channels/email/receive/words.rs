@@ -20,7 +20,7 @@ use crate::channels::received::MAX_TEXT_CHARS;
 /// The longest body that is looked at, in bytes: its quoted tail is cut off before it is clipped.
 const MAX_BODY_BYTES: usize = 8 * MAX_TEXT_CHARS;
 /// Lines of a sentence such as "On Tuesday, Ada wrote:", which mail programs wrap.
-const ATTRIBUTION_LINES: usize = 3;
+pub(super) const ATTRIBUTION_LINES: usize = 3;
 /// Outlook's rule has 32.
 const RULE_SIGNS: usize = 20;
 

@@ -9,7 +9,7 @@ use tokio::time::Instant;
 
 use crate::{
     channels::{
-        hub_handle::{FilePlace, HubHandle},
+        hub_handle::{FilePlace, HubHandle, NO_PLACE},
         received::missing,
     },
     message::attachment::Attachment,
@@ -73,8 +73,7 @@ impl FileTime {
         sent: &Sent,
     ) -> Result<Attachment, String> {
         let Some(FilePlace(strangers)) = place else {
-            let why = "too many files of people who are not known came at once: ask for it again";
-            return Err(missing(sent.name.as_deref().unwrap_or("file"), why));
+            return Err(missing(sent.name.as_deref().unwrap_or("file"), NO_PLACE));
         };
         if strangers.is_none() {
             return source.keep(hub, sent, self.until, self.arriving).await;

@@ -118,10 +118,8 @@ impl Receiving {
 
     /// How the account hears, if it does.
     pub(super) fn hearing(&self) -> Option<Hearing> {
-        let trouble = self.trouble();
-        let ready = trouble.is_none();
-        let well = || "receives, and after a stop what the homeserver has kept".into();
-        self.on.then(|| Hearing { ready, standing: trouble.unwrap_or_else(well) })
+        let well = "receives, and after a stop what the homeserver has kept";
+        self.on.then(|| Hearing::of(self.trouble(), well))
     }
 
     /// The account's own id. The homeserver is asked once: a new token is the same account's.

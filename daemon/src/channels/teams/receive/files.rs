@@ -14,7 +14,7 @@ use tokio::time::{Instant, timeout_at};
 
 use crate::{
     channels::{
-        hub_handle::HubHandle,
+        hub_handle::{HubHandle, NO_PLACE},
         kit::body::Body,
         received::{self, MAX_FILES, Words},
         teams::{client::Client, consent::is_stored},
@@ -112,8 +112,7 @@ pub(super) async fn fetch_all(client: &Client, hub: &dyn HubHandle, files: Vec<S
 
 /// Says of all files that they are missing, for there was no place to fetch them in.
 pub(super) fn leave_out(files: &[Sent], words: &mut Words) {
-    let why = "too many files of people who are not known came at once: ask for it again";
-    words.missing.extend(files.iter().map(|sent| received::missing(&sent.name, why)));
+    words.missing.extend(files.iter().map(|sent| received::missing(&sent.name, NO_PLACE)));
 }
 
 async fn fetch(client: &Client, hub: &dyn HubHandle, sent: &Sent) -> Result<Attachment, String> {

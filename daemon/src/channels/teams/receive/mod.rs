@@ -7,7 +7,8 @@
 //! could have one believed makes the hub send its token elsewhere.
 //!
 //! - [`activity`]: an activity as what somebody did, read without asking anybody; [`answers`]: presses, choices and what was entered;
-//!   [`reactions`]; [`receipts`]: what was read; [`members`]: who came and went; [`words`]: what a message says; [`html`]: that as plain text, and what it quotes;
+//!   [`reactions`]; [`receipts`]: what was read; [`members`]: who came and went; [`words`]: what a message says; [`html`]: that as
+//!   plain text, and what it quotes;
 //! - [`files`]: files, fetched at once.
 
 mod activity;

@@ -19,6 +19,11 @@ fn acted(operation: &Operation, address: &str, part: Option<&Part>) -> Option<Va
     compose_operation(&asked, false).map(|request| json!(request))
 }
 
+/// An operation in a plain group.
+fn in_group(operation: &Operation) -> OperationRequest<'_> {
+    OperationRequest { address: "-1", thread: None, reply_to: None, silent: false, operation, part: None }
+}
+
 #[test]
 fn a_text_goes_as_html_and_carries_itself_without_markup() {
     let part = marked("<b>Hello</b> &amp; more", "Hello & more");
@@ -68,15 +73,7 @@ fn a_name_calls_nobody_without_markup_either_nor_in_a_poll() {
         let options = vec![option, "No".into()];
         let poll = Poll { question, options, multiple: false, seconds: None, anonymous: None };
         let operation = Operation::Poll(poll);
-        let op = OperationRequest {
-            address: "-1",
-            thread: None,
-            reply_to: None,
-            silent: false,
-            operation: &operation,
-            part: None,
-        };
-        compose_operation(&op, false).unwrap()
+        compose_operation(&in_group(&operation), false).unwrap()
     };
     let request = poll("Does @evebot know?".into(), "@ann".into());
     assert_eq!(request.body["question"], "Does @\u{200b}evebot know?");
@@ -281,22 +278,10 @@ fn every_action_has_its_request() {
 fn only_what_nobody_sees_twice_is_repeated() {
     let part = marked("a", "a");
     let operation = Operation::Kick { user: "9".into(), reason: None };
-    let kick = OperationRequest {
-        address: "-1",
-        thread: None,
-        reply_to: None,
-        silent: false,
-        operation: &operation,
-        part: None,
-    };
-    assert!(compose_operation(&kick, false).unwrap().may_be_repeated());
+    assert!(compose_operation(&in_group(&operation), false).unwrap().may_be_repeated());
     assert!(!compose(&outgoing(&part), false).may_be_repeated());
     let operation = Operation::Thread { name: "a".into(), message: None };
-    assert!(
-        !compose_operation(&OperationRequest { operation: &operation, ..kick }, false)
-            .unwrap()
-            .may_be_repeated()
-    );
+    assert!(!compose_operation(&in_group(&operation), false).unwrap().may_be_repeated());
 }
 
 #[test]

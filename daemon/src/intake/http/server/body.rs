@@ -111,8 +111,8 @@ pub(in crate::intake::http) enum Unread {
     Broken,
 }
 
-/// A body of at most `most` bytes that comes within `time`; `came` is told how long each piece of it is. Its pieces are put together when all are there: bodies that grow beside
-/// each other would leave holes in memory that nobody gives back.
+/// A body of at most `most` bytes that comes within `time`; `came` is told how long each piece of it is. The pieces are put together
+/// when all are there: bodies that grow beside each other would leave holes in memory that nobody gives back.
 pub(in crate::intake::http) async fn read(
     body: Body,
     most: usize,
