@@ -8,7 +8,7 @@ use crate::message::recipients::Recipients;
 pub struct Attempt<'a> {
     /// The part.
     pub key: &'a PartKey,
-    /// When the request left for the first time, in milliseconds since 1970.
+    /// When the first request that may have arrived left, in milliseconds since 1970.
     pub left: i64,
     /// Where the conversation stood before that, as [`Sender::position`](super::Sender::position) said.
     pub position: Option<&'a str>,

@@ -246,12 +246,14 @@ pub fn store_parts(tx: &Transaction<'_>, seq: i64, parts: &[NewPart]) -> Result<
     Ok(())
 }
 
-/// Writes down that a part's request is about to leave. Before it does.
+/// Writes down that a part's request is about to leave. Before it does. Of one that is only planned no earlier request arrived: its
+/// time begins anew.
 pub fn part_in_flight(tx: &Transaction<'_>, seq: i64, index: u32) -> Result<(), TransitionError> {
     tx.prepare_cached(
-        "UPDATE parts SET state = ?, first_sent_at = coalesce(first_sent_at, ?) WHERE message = ? AND idx = ?",
+        "UPDATE parts SET first_sent_at = iif(state = ?2, ?3, coalesce(first_sent_at, ?3)), state = ?1
+         WHERE message = ?4 AND idx = ?5",
     )?
-    .execute(params![PartState::InFlight, now_ms(), seq, index])?;
+    .execute(params![PartState::InFlight, PartState::Planned, now_ms(), seq, index])?;
     Ok(())
 }
 

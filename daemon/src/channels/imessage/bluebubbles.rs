@@ -209,7 +209,7 @@ impl Server {
         hints: &mut RateHints,
     ) -> Result<Option<String>, Failure> {
         let Some(to) = request.address() else { return Ok(None) };
-        let patience = self.history.patience();
+        let patience = self.history.patience(attempt.left);
         loop {
             let found = match self.chats.of(&self.api, to, hints).await {
                 Ok(Some(chat)) => self.look(&chat, request, attempt, hints).await,

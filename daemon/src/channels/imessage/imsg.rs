@@ -158,7 +158,7 @@ impl Imsg {
         request: &ProgramRequest,
         attempt: &Attempt<'_>,
     ) -> Result<Option<String>, Failure> {
-        let patience = self.history.patience();
+        let patience = self.history.patience(attempt.left);
         loop {
             let seen = self.look(request, attempt).await?;
             match seen {

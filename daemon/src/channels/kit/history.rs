@@ -13,6 +13,8 @@ use std::{
 
 use tokio::time::Instant;
 
+use crate::clock::now_ms;
+
 /// How long a platform may take to write down what it has taken.
 const SETTLING: Duration = Duration::from_secs(20);
 /// Between two looks.
@@ -57,9 +59,11 @@ impl History {
             && !self.known.lock().unwrap_or_else(PoisonError::into_inner).iter().any(|known| known == id)
     }
 
-    /// For looking until the platform has had its time.
-    pub fn patience(&self) -> Patience {
-        Patience(Instant::now() + self.settling)
+    /// For looking until the platform has had its time, which began when the request left, at `left` in milliseconds since 1970: a
+    /// hub that starts again does not give it once more. A clock that went back gives it whole.
+    pub fn patience(&self, left: i64) -> Patience {
+        let had = u64::try_from(now_ms().saturating_sub(left)).unwrap_or(0);
+        Patience(Instant::now() + self.settling.saturating_sub(Duration::from_millis(had)))
     }
 }
 
@@ -100,12 +104,16 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_platform_is_given_its_time_and_no_more() {
-        let (begins, patience, mut looks) = (Instant::now(), History::default().patience(), 1);
-        while patience.again().await {
-            looks += 1;
+        // A request that leaves now, by a clock that is behind or not; one that left 12 s ago; one from before an outage.
+        let (soon, late) = (now_ms() + 60_000, now_ms() - 12_000);
+        for (left, looks, waits) in [(soon, 6, SETTLING), (late, 3, 2 * PAUSE), (0, 1, Duration::ZERO)] {
+            let (begins, patience, mut looked) = (Instant::now(), History::default().patience(left), 1);
+            while patience.again().await {
+                looked += 1;
+            }
+            assert_eq!((looked, begins.elapsed()), (looks, waits), "{left}");
         }
-        assert_eq!((looks, begins.elapsed()), (6, SETTLING));
-        assert!(!History::hasty().patience().again().await);
+        assert!(!History::hasty().patience(soon).again().await);
     }
 
     #[test]

@@ -86,6 +86,30 @@ async fn nothing_leaves_while_nobody_says_where_the_conversation_stands() {
 }
 
 #[tokio::test]
+async fn how_long_a_lost_request_has_been_away_is_counted_from_the_first_that_may_have_arrived() {
+    let directory = tempfile::tempdir().unwrap();
+    let one = Arc::new(Platform { looks: true, deaf: true, ..Platform::default() });
+    one.answers("ann", Failure::Retry("not now".into()));
+    let fixture = Fixture::open(directory.path(), &one, &Arc::default()).await;
+    let seq = fixture.send("one:ann", "Hello").await;
+    fixture.until(seq, |row| row.attempts == 1).await;
+    // What was refused an hour ago is not on its way.
+    fixture.set(seq, "UPDATE parts SET first_sent_at = first_sent_at - 3600000 WHERE message = ?").await;
+    one.answers("ann", Failure::Unknown("no answer".into()));
+    let before = now_ms();
+    fixture.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+    fixture.until(seq, |row| row.attempts == 2).await;
+    let left = || async { fixture.pipeline.outbox().parts(seq).await.unwrap()[0].first_sent_at.unwrap() };
+    let lost = left().await;
+    assert!((before..=now_ms()).contains(&lost), "{lost}");
+    // To ask what became of it changes nothing.
+    fixture.set(seq, "UPDATE messages SET due_at = 0 WHERE seq = ?").await;
+    fixture.until(seq, |row| row.attempts == 3).await;
+    assert_eq!(left().await, lost);
+    fixture.close().await;
+}
+
+#[tokio::test]
 async fn who_was_not_reached_stands_in_the_receipt_and_in_the_agents_inbox() {
     let directory = tempfile::tempdir().unwrap();
     let one = Arc::new(Platform::default());

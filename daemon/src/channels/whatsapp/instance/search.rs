@@ -31,7 +31,7 @@ impl Instance {
         let (to, text) = (request.body["number"].as_str(), request.body["text"].as_str());
         let to = self.chat(&jid(to.unwrap_or_default()), hints).await.map_err(Failure::harmless)?;
         let (text, since) = (text.unwrap_or_default(), since(left).as_second());
-        let patience = self.history.patience();
+        let patience = self.history.patience(left);
         loop {
             match self.look(&to, text, since, hints).await {
                 Ok(None) if patience.again().await => {}
