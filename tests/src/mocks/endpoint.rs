@@ -1,6 +1,7 @@
 //! A port at which each client is served by a thread of its own.
 
 use std::{
+    io::ErrorKind,
     net::{TcpListener, TcpStream},
     sync::{
         Arc,
@@ -42,6 +43,18 @@ impl Port {
     pub(crate) fn port(&self) -> u16 {
         self.port
     }
+}
+
+/// Whether the other side has closed, or was killed.
+pub(crate) fn has_gone(stream: &TcpStream) -> bool {
+    if stream.set_nonblocking(true).is_err() {
+        return true;
+    }
+    let gone = match stream.peek(&mut [0]) {
+        Ok(read) => read == 0,
+        Err(error) => error.kind() != ErrorKind::WouldBlock,
+    };
+    stream.set_nonblocking(false).is_err() || gone
 }
 
 impl Drop for Port {

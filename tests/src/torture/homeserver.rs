@@ -21,7 +21,7 @@ use super::{
     Dice,
     platform::{Request, answer, read},
 };
-use crate::mocks::endpoint::Port;
+use crate::mocks::endpoint::{Port, has_gone};
 
 /// The account's token.
 pub const TOKEN: &str = "a-token_of_the_test";
@@ -421,12 +421,6 @@ impl Timeline {
         self.events.extend_from_within(..);
         !self.events.is_empty()
     }
-}
-
-/// Whether whoever waits for an answer has hung up.
-fn has_gone(stream: &TcpStream) -> bool {
-    let looks = stream.set_nonblocking(true).and_then(|()| stream.peek(&mut [0]));
-    stream.set_nonblocking(false).is_err() || matches!(looks, Ok(0))
 }
 
 /// The event that this one replaces, and its new words

@@ -17,7 +17,7 @@ use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
 use super::Dice;
-use crate::mocks::endpoint::Port;
+use crate::mocks::endpoint::{Port, has_gone};
 
 /// The token of an account whose resent messages are not recognised.
 pub const FORGETFUL: &str = "forgetful";
@@ -340,16 +340,4 @@ pub(super) fn answer(mut stream: &TcpStream, status: u16, body: &str) -> Result<
         body.len()
     );
     Ok(stream.write_all((head + body).as_bytes())?)
-}
-
-/// Whether the other side has closed, or was killed.
-pub(super) fn has_gone(stream: &TcpStream) -> bool {
-    if stream.set_nonblocking(true).is_err() {
-        return true;
-    }
-    let gone = match stream.peek(&mut [0]) {
-        Ok(read) => read == 0,
-        Err(error) => error.kind() != std::io::ErrorKind::WouldBlock,
-    };
-    stream.set_nonblocking(false).is_err() || gone
 }

@@ -20,8 +20,8 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _},
 };
 
-use super::{Dice, platform::has_gone};
-use crate::mocks::endpoint::Port;
+use super::Dice;
+use crate::mocks::endpoint::{Port, has_gone};
 
 /// The hub's account here.
 pub const POST: &str = "post";

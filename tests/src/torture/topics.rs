@@ -10,7 +10,7 @@ use std::{
     net::{Shutdown, TcpStream},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use anyhow::{Context as _, Result};
@@ -18,16 +18,20 @@ use serde_json::{Value, json};
 
 use super::{
     Dice,
-    platform::{Request, answer, has_gone, read},
+    platform::{Request, answer, read},
 };
-use crate::mocks::endpoint::Port;
+use crate::mocks::endpoint::{Port, has_gone};
 
 /// Between two messages, in seconds: more than a client goes back.
 pub const STEP: i64 = 100;
 /// How long ago its clock began: what is told is of today.
 const AGO: i64 = 50_000;
-/// How often it says that it is there.
-const ALIVE: Duration = Duration::from_millis(100);
+/// How often it says that it is there (`keepalive-interval` of <https://docs.ntfy.sh/config/>); one that lies does so more often, for more
+/// to go wrong.
+const ALIVE: Duration = Duration::from_secs(45);
+const OFTEN: Duration = Duration::from_millis(100);
+/// How often it looks whether there is something to tell.
+const LOOK: Duration = Duration::from_millis(5);
 /// One of so many requests for a stream is answered with an error, and one of so many lines is the last of its stream.
 const WRONG: u64 = 3;
 const CUT: u64 = 6;
@@ -202,10 +206,9 @@ impl Shared {
                         "{}",
                         json!({"id": "alive", "time": 1, "event": "keepalive", "topic": "all"})
                     )?;
-                    for _ in 0..20 {
-                        if self.state().lines.len() == at {
-                            thread::sleep(ALIVE / 20);
-                        }
+                    let (said, alive) = (Instant::now(), if self.dice.is_some() { OFTEN } else { ALIVE });
+                    while self.state().lines.len() == at && said.elapsed() < alive && !has_gone(stream) {
+                        thread::sleep(LOOK);
                     }
                 }
             }

@@ -143,37 +143,48 @@ fn end_turns(agent: &Client, over: &AtomicBool) {
     }
 }
 
-/// People write, so many lines a second together, for so long; how many lines on which channel, and the memory each second.
+/// People write, so many lines a second together, for so long, and nobody waits for what another channel does meanwhile; how many lines
+/// on which channel, and the memory each second.
 fn write(
     hub: &SpawnedHub,
     houses: &[Box<dyn House>],
     seconds: u64,
     rate: u64,
 ) -> Result<(BTreeMap<&'static str, usize>, Vec<u64>)> {
-    let mut told: BTreeMap<&'static str, usize> = BTreeMap::new();
-    let mut memory = Vec::new();
-    let (start, mut next) = (Instant::now(), 0);
-    for number in 0..seconds * rate {
-        let due = Duration::from_micros(1_000_000 * number / rate);
-        thread::sleep(due.saturating_sub(start.elapsed()));
-        let minutes = start.elapsed().as_secs() / 60 + 1;
-        let (house, line) = loop {
-            let house = &houses[next % houses.len()];
-            next += 1;
-            let line = told.entry(house.channel()).or_default();
-            let slow = SLOW.iter().find(|(channel, _)| *channel == house.channel());
-            if slow.is_none_or(|(_, most)| *line < most * usize::try_from(minutes).unwrap_or(1)) {
-                break (house, line);
-            }
-        };
-        house.tell(Told::Line(*line, &format!("line{:06} of many", *line)))?;
-        *line += 1;
-        if number % rate == 0 {
+    let slow = |house: &dyn House| SLOW.iter().find(|(channel, _)| *channel == house.channel());
+    let slowly: f64 =
+        houses.iter().filter_map(|house| slow(&**house)).map(|(_, most)| *most as f64 / 60.0).sum();
+    let fast = houses.iter().filter(|house| slow(&***house).is_none()).count();
+    let start = Instant::now();
+    let told = thread::scope(|scope| {
+        let writers: Vec<_> = houses
+            .iter()
+            .map(|house| {
+                let rate = match slow(&**house) {
+                    Some((_, most)) => *most as f64 / 60.0,
+                    None => (rate as f64 - slowly) / fast as f64,
+                };
+                let lines = (seconds as f64 * rate).ceil() as usize;
+                scope.spawn(move || -> Result<(&'static str, usize)> {
+                    for line in 0..lines {
+                        let due = Duration::from_secs_f64(line as f64 / rate);
+                        thread::sleep(due.saturating_sub(start.elapsed()));
+                        house.tell(Told::Line(line, &format!("line{line:06} of many")))?;
+                    }
+                    Ok((house.channel(), lines))
+                })
+            })
+            .collect();
+        let mut memory = Vec::new();
+        while writers.iter().any(|writer| !writer.is_finished()) {
             memory.push(hub.memory("VmRSS")?);
+            thread::sleep(Duration::from_secs(1));
         }
-    }
+        let told = writers.into_iter().map(|writer| writer.join().expect("no writer panics"));
+        Ok::<_, anyhow::Error>((told.collect::<Result<BTreeMap<_, _>>>()?, memory))
+    })?;
     println!("told in {:.1} s of {seconds}", start.elapsed().as_secs_f64());
-    Ok((told, memory))
+    Ok(told)
 }
 
 /// Each of these lines is there, once.

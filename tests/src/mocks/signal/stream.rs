@@ -16,13 +16,17 @@ use std::{
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::{super::Request, ACCOUNT};
+use super::{
+    super::{Request, endpoint::has_gone},
+    ACCOUNT,
+};
 use crate::torture::Dice;
 
 /// What its ids begin with; a real one's do with the time of its start.
 const RUN: &str = "1700000000000-";
-/// How often it says that it is there; the real one each 15 s.
-const KEEPALIVE: Duration = Duration::from_millis(50);
+/// How often it says that it is there (`HttpServerHandler.java`); one that lies does so more often, for more to go wrong.
+const KEEPALIVE: Duration = Duration::from_secs(15);
+const OFTEN: Duration = Duration::from_millis(50);
 /// How often it looks whether there is something to tell.
 const LOOK: Duration = Duration::from_millis(2);
 /// One of so many questions for a stream, and one of so many events, goes wrong.
@@ -150,13 +154,14 @@ impl EventStream {
             next = 0;
             self.state().count("all of it again");
         }
+        let keepalive = if self.dice.is_some() { OFTEN } else { KEEPALIVE };
         let mut silent = Duration::ZERO;
-        loop {
+        while !has_gone(connection) {
             let event = self.state().events.get(next).cloned();
             let Some(event) = event else {
                 thread::sleep(LOOK);
                 silent += LOOK;
-                if silent >= KEEPALIVE {
+                if silent >= keepalive {
                     silent = Duration::ZERO;
                     chunk(connection, b":\n")?;
                 }
@@ -174,6 +179,7 @@ impl EventStream {
             }
             chunk(connection, &whole)?;
         }
+        Ok(())
     }
 
     /// Answers with an error, if the dice say so.
