@@ -117,6 +117,11 @@ impl HubMock {
         self.state().positions.get(stream).cloned()
     }
 
+    /// All that was received so far.
+    pub(crate) fn received_so_far(&self) -> Vec<Received> {
+        self.state().received.clone()
+    }
+
     /// The bytes of the files that were kept.
     pub(crate) fn files(&self) -> Vec<Vec<u8>> {
         self.state().files.clone()

@@ -4,7 +4,7 @@
 //! sender chooses the time of a message, and nobody chooses a row's number. Both programs hand over the rows behind one, and are asked
 //! for them at the start, each minute, and at once when a program says that something came.
 //!
-//! - `poll`: the loop; `tempo`: how long things take; `end`: whether the Mac has another database; `source`: what a program is asked for;
+//! - `poll`: the loop; `recent`: which rows it asks for again; `tempo`: how long things take; `end`: whether the Mac has another database; `source`: what a program is asked for;
 //! - `place`: who wrote, and where; `tapback`: a reaction;
 //! - [`server`]: a BlueBubbles server; [`program`]: `imsg`.
 
@@ -12,6 +12,7 @@ mod end;
 mod place;
 mod poll;
 pub mod program;
+mod recent;
 pub mod server;
 mod source;
 mod tapback;

@@ -1,7 +1,7 @@
 //! The loop: ask for the rows behind the last one, write them down with the number of the last, and ask again.
 //!
-//! Messages writes a row down a moment before it says to which conversation it belongs, and until then neither program hands it over. So
-//! each row is asked for once more the next time: the hub knows it again by its key, and `told` spares it the files.
+//! Messages writes a row down before it says to which conversation it belongs. So the last rows are asked for again ([`Recent`]): the hub
+//! knows them again by their keys, and `told` spares it the files.
 //!
 //! A row's number means something in one database. Where the newest stays below the place, messages were taken out, or the Mac has another
 //! database: the account begins anew there ([`End`]).
@@ -13,6 +13,7 @@ use tokio::{
 
 use super::{
     end::{Anew, End},
+    recent::{Recent, Round},
     source::{Mark, Row, Since, Source},
     tempo::{FileTime, Tempo},
 };
@@ -34,12 +35,14 @@ use crate::{
 
 /// The number of the last row that was read.
 const ROWS: &str = "rows";
+/// The number of the row behind which rows are asked for again after a stop.
+const SETTLED: &str = "settled";
 /// The number of the last row that was there before the account: nothing goes back behind it.
 const FIRST: &str = "first";
 /// When the account began, and up to when changes are known, in milliseconds since 1970.
 const BEGAN: &str = "began";
 const CHANGES: &str = "changes";
-/// How many rows before the last are asked for again after a stop.
+/// How many rows before the last are asked for again where nobody wrote down which.
 const BACK: i64 = 5;
 /// Pages after which changes are looked at, however many rows are left.
 const PAGES: usize = 50;
@@ -87,8 +90,9 @@ impl Listener {
             source,
             hub,
             place: None,
-            from: Mark::default(),
             end: Mark::default(),
+            recent: Recent::default(),
+            round: None,
             database: End::default(),
             began: 0,
             changes: 0,
@@ -140,9 +144,11 @@ struct Reading<'a> {
     hub: &'a dyn HubHandle,
     /// The last row that is on disk as read; nothing before the first question.
     place: Option<i64>,
-    /// Behind what is asked next, and up to where that is a second time.
-    from: Mark,
+    /// The last row that was handed over.
     end: Mark,
+    recent: Recent,
+    /// What there is left of a way through the rows: more than are read at once, or the program failed over them.
+    round: Option<Round>,
     database: End,
     /// What was written before belongs to nobody's conversation with the hub, in milliseconds.
     began: i64,
@@ -175,11 +181,14 @@ impl Reading<'_> {
             self.begin().await?;
         }
         self.time = FileTime::of(&self.listener.tempo);
-        let (mut at, mut more, mut empty, before) = (self.from, true, true, self.end);
+        let mut round = self.round.take().unwrap_or_else(|| self.recent.round(self.listener.tempo.late));
+        let (mut more, mut empty) = (true, true);
         for _ in 0..PAGES {
-            let page = self.source.behind(at).await?;
+            self.round = Some(round);
+            let page = self.source.behind(round.at).await?;
             empty &= page.rows.is_empty();
             let read = page.rows.iter().map(|row| row.mark).fold(self.end, Mark::max);
+            let new = page.rows.iter().filter(|row| row.mark > self.end).count();
             let mut filling = Filling::default();
             for row in page.rows {
                 self.add(&mut filling, row).await?;
@@ -190,20 +199,23 @@ impl Reading<'_> {
             self.write(filling).await?;
             // No further than the rows that came, whatever is said to be next: a row that comes later has the number behind them.
             self.end = read;
+            self.recent.reach(read, new);
             // One that hands over the same again would do so for ever.
-            more = page.more && page.next > at;
-            at = at.max(page.next);
+            more = page.more && page.next > round.at;
+            round.at = round.at.max(page.next);
             if !more {
+                self.recent.settle(round.last);
                 break;
             }
         }
-        self.from = before;
+        let goes_on = more && !empty;
+        self.round = goes_on.then_some(round);
         match empty {
             true => self.look_for_the_end().await?,
             false => self.database.is_well(),
         }
         self.look_at_changes().await?;
-        Ok(more && !empty)
+        Ok(goes_on)
     }
 
     /// Where the account was, or now.
@@ -215,24 +227,26 @@ impl Reading<'_> {
         let (now, row) = (clock::now_ms(), stored(ROWS).await?);
         let (began, changes) = (stored(BEGAN).await?, stored(CHANGES).await?);
         if let Some(row) = row {
-            let first = stored(FIRST).await?.unwrap_or(0).min(row);
-            self.begin_at(row, row.saturating_sub(BACK).max(first));
+            let first = stored(FIRST).await?.unwrap_or(0).max(0);
+            let settled = stored(SETTLED).await?.unwrap_or(row.saturating_sub(BACK));
+            self.begin_at(row, settled.max(first).min(row));
             self.began = began.unwrap_or(0);
             // A clock that was ahead then is none to go by.
             (self.changes, self.changes_kept) = (changes.unwrap_or(now).min(now), changes.unwrap_or(0));
             return Ok(());
         }
         let row = self.source.newest().await?;
-        let positions =
-            vec![position(ROWS, row), position(FIRST, row), position(BEGAN, now), position(CHANGES, now)];
+        let mut positions = anew(row, now);
+        positions.push(position(CHANGES, now));
         self.hub.receive(Batch { positions, ..Batch::default() }).await.map_err(unwritten)?;
         self.begin_at(row, row);
         (self.began, self.changes, self.changes_kept) = (now, now, now);
         Ok(())
     }
 
-    fn begin_at(&mut self, row: i64, from: i64) {
-        (self.place, self.from, self.end) = (Some(row), Mark::behind(from.max(0)), Mark::behind(row));
+    fn begin_at(&mut self, row: i64, settled: i64) {
+        (self.place, self.end, self.round) = (Some(row), Mark::behind(row), None);
+        self.recent = Recent::new(Mark::behind(settled), self.end);
     }
 
     /// Nothing is behind the place: there may be less than there was.
@@ -247,7 +261,7 @@ impl Reading<'_> {
             return Ok(());
         };
         tracing::warn!(place, row, "Messages has another database: it is read behind its newest message");
-        let positions = vec![position(ROWS, row), position(FIRST, row), position(BEGAN, began)];
+        let positions = anew(row, began);
         self.hub.receive(Batch { positions, ..Batch::default() }).await.map_err(unwritten)?;
         self.begin_at(row, row);
         self.began = began;
@@ -264,6 +278,8 @@ impl Reading<'_> {
             // The message itself was told when it came, or is of before the beginning.
             row.received.retain(|received| !matches!(received.event, Event::Message(_)));
             (row.files, row.dropped) = (Vec::new(), None);
+            // It says nothing of the rows before it.
+            row.mark = Mark::default();
             self.add(&mut filling, row).await?;
             if filling.is_full() {
                 self.write(std::mem::take(&mut filling)).await?;
@@ -275,9 +291,13 @@ impl Reading<'_> {
 
     async fn add(&mut self, filling: &mut Filling, row: Row) -> Result<(), Failure> {
         filling.row = filling.row.max(row.mark.row);
-        // What was passed before was counted then.
+        // What was passed before was counted then, and what may still get a conversation is once it is asked for a last time.
         let is_new = row.mark > self.end;
-        filling.batch.dropped.extend(row.dropped.filter(|_| is_new));
+        let counts = match self.round.filter(|_| row.is_nowhere) {
+            Some(round) => row.mark > self.recent.settled() && row.mark <= round.last,
+            None => is_new,
+        };
+        filling.batch.dropped.extend(row.dropped.filter(|_| counts));
         for seen in row.seen {
             let key = format!("{}:{}", if seen.read { "read" } else { "came" }, seen.ids.join(","));
             if !self.told.has(&key) {
@@ -321,7 +341,10 @@ impl Reading<'_> {
         if is_empty && self.changes - self.changes_kept < CHANGES_KEPT {
             return Ok(());
         }
-        batch.positions.extend(place.map(|row| position(ROWS, row)));
+        if let Some(row) = place {
+            let settled = self.recent.settled().row.min(row);
+            batch.positions.extend([position(ROWS, row), position(SETTLED, settled)]);
+        }
         batch.positions.push(position(CHANGES, self.changes));
         self.hub.receive(batch).await.map_err(unwritten)?;
         keys.into_iter().for_each(|key| self.told.note(key));
@@ -329,6 +352,11 @@ impl Reading<'_> {
         self.changes_kept = self.changes;
         Ok(())
     }
+}
+
+/// An account that begins behind this row.
+fn anew(row: i64, began: i64) -> Vec<Position> {
+    vec![position(ROWS, row), position(SETTLED, row), position(FIRST, row), position(BEGAN, began)]
 }
 
 fn position(stream: &str, value: i64) -> Position {

@@ -2,7 +2,8 @@
 //! <https://github.com/openclaw/imsg/blob/main/docs/rpc.md>), and, of its own accord, that there is a new one (`watch.subscribe`). The
 //! program runs for as long as the hub listens; one that has ended, or does not answer in time, is begun again.
 //!
-//! It hands over neither edits nor removals, nor who came to a group. A file lies on the Mac: it is read there by `cat`, by the way that
+//! A row without a conversation it hands over with an empty one (`MessagesAfterQuery`, `Sources/IMsgCore/MessageStore+Queries.swift` at
+//! 21c981d, and `messagePayload`). It hands over neither edits nor removals, nor who came to a group. A file lies on the Mac: it is read there by `cat`, by the way that
 //! brings the program there. Which file that is, the program says; only what lies where Messages keeps files is read.
 
 use std::{io, time::Duration};
@@ -279,7 +280,10 @@ fn row(message: &Value) -> Row {
     let mark = Mark::behind(message["id"].as_i64().unwrap_or(0));
     match said(message) {
         Ok((received, files)) => Row { mark, received: vec![received], files, ..Row::default() }.bounded(),
-        Err(dropped) => Row { mark, dropped: Some(dropped), ..Row::default() },
+        Err(dropped) => {
+            let is_nowhere = message["chat_guid"].as_str().is_none_or(str::is_empty);
+            Row { mark, dropped: Some(dropped), is_nowhere, ..Row::default() }
+        }
     }
 }
 

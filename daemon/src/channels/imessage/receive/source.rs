@@ -51,6 +51,8 @@ pub(super) struct Row {
     pub(super) files: Vec<Sent>,
     /// Why it is none of that.
     pub(super) dropped: Option<Dropped>,
+    /// Whether that is because it has no conversation: it may get one.
+    pub(super) is_nowhere: bool,
     /// What became of a message of the account's own.
     pub(super) seen: Vec<Seen>,
 }

@@ -24,6 +24,8 @@ pub(in crate::channels::imessage) struct Tempo {
     pub(in crate::channels::imessage) each: Duration,
     /// After word that something came.
     pub(in crate::channels::imessage) settling: Duration,
+    /// After a row was passed, until it is asked for a last time: it may get its conversation late.
+    pub(in crate::channels::imessage) late: Duration,
     /// After the first failure; it doubles.
     pub(in crate::channels::imessage) first: Duration,
     /// At most.
@@ -42,6 +44,7 @@ impl Tempo {
     pub(in crate::channels::imessage) const USUAL: Self = Self {
         each: Duration::from_mins(1),
         settling: Duration::from_millis(300),
+        late: Duration::from_mins(1),
         first: Duration::from_secs(2),
         longest: Duration::from_mins(1),
         refused: Duration::from_mins(5),

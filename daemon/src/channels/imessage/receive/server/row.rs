@@ -28,9 +28,12 @@ pub(super) fn read(row: &Value, facts: &Facts) -> Row {
     match said(row, facts) {
         Ok((received, files)) => {
             let seen = if row["isFromMe"] == true { seen(row) } else { Vec::new() };
-            Row { mark, received, files, seen, dropped: None }.bounded()
+            Row { mark, received, files, seen, ..Row::default() }.bounded()
         }
-        Err(dropped) => Row { mark, dropped: Some(dropped), ..Row::default() },
+        Err(dropped) => {
+            let is_nowhere = row["chats"].as_array().is_none_or(Vec::is_empty);
+            Row { mark, dropped: Some(dropped), is_nowhere, ..Row::default() }
+        }
     }
 }
 

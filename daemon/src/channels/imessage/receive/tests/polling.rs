@@ -16,7 +16,7 @@ use crate::{
             receive::{Listener, Tempo},
         },
         kit::http::base::Base,
-        received::{Event, Received},
+        received::{Event, Received, unreadable},
         testing::{http::http, hub::HubMock, sample::Files},
     },
     message::target::Target,
@@ -26,6 +26,7 @@ use crate::{
 const BRISK: Tempo = Tempo {
     each: Duration::from_millis(20),
     settling: Duration::from_millis(1),
+    late: Duration::ZERO,
     first: Duration::from_millis(10),
     longest: Duration::from_millis(30),
     refused: Duration::from_millis(30),
@@ -166,6 +167,59 @@ async fn a_row_that_gets_its_conversation_late_is_not_passed_over() {
     })
     .await;
     assert_eq!(row_of(&hub), Some(3));
+}
+
+#[tokio::test]
+async fn a_row_that_gets_its_conversation_after_seconds_is_read_however_often_others_are_meanwhile() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    let late = |number: i64| mac.gets(number, with(said("late", now()), json!({"chats": []})));
+    let joins = |number: i64| mac.gets(number, said(&format!("late{number}"), now()));
+    late(2);
+    mac.gets(3, said("first", now()));
+    let imessage = at(&mac, Tempo { late: Duration::from_secs(5), ..BRISK }, &files);
+    listening(&imessage, &hub, async {
+        hub.received(1).await;
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 20).await;
+        joins(2);
+        assert_eq!(words(&hub.received(2).await), ["first", "late2"]);
+        // And one that gets it when the hub has been away meanwhile, however much else came.
+        late(4);
+        (5..30).for_each(|number| mac.gets(number, said(&format!("other{number}"), now())));
+        hub.received(27).await;
+    })
+    .await;
+    assert_eq!(row_of(&hub), Some(29));
+    joins(4);
+    let again = at(&mac, BRISK, &files);
+    let late4 = async { until(|| hub.received_so_far().iter().any(|one| one.key == "late4")).await };
+    listening(&again, &hub, late4).await;
+}
+
+#[tokio::test]
+async fn a_row_that_is_handed_over_without_a_conversation_is_waited_for_and_then_counted_once() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    let nowhere = |number: i64, guid: &str| Kept {
+        row: numbered(number, said(guid, now())),
+        raw: Some(numbered(number, with(said(guid, now()), json!({"chats": []}))).to_string()),
+    };
+    mac.state().kept.extend([nowhere(2, "late"), nowhere(3, "never")]);
+    // Nor is what has no number, which would be new each time.
+    mac.state().kept.push(Kept { raw: Some("{\"text\":\"odd\"}".into()), ..nowhere(4, "odd") });
+    mac.gets(5, said("first", now()));
+    let imessage = at(&mac, Tempo { late: Duration::from_secs(1), ..BRISK }, &files);
+    listening(&imessage, &hub, async {
+        hub.received(1).await;
+        mac.state().kept[0].raw = None;
+        assert_eq!(words(&hub.received(2).await), ["first", "late"]);
+        assert_eq!(hub.dropped(), [], "neither is given up yet");
+        until(|| !hub.dropped().is_empty()).await;
+        let asked = mac.asked(QUERY);
+        until(|| mac.asked(QUERY) > asked + 9).await;
+    })
+    .await;
+    assert_eq!(hub.dropped(), [unreadable("conversation")]);
+    assert_eq!(row_of(&hub), Some(5));
 }
 
 #[tokio::test]

@@ -152,6 +152,29 @@ async fn a_message_that_is_too_long_loses_none_before_it() {
 }
 
 #[tokio::test]
+async fn a_row_that_gets_its_conversation_after_others_were_read_is_told() {
+    let (folder, program) = install();
+    let hub = HubMock::default();
+    let received = listening(&program, &hub, async {
+        read_to(&hub, 1).await;
+        comes(folder.path(), &[message(2, "late", json!({"chat_guid": ""}))]);
+        for number in 3..6 {
+            read_to(&hub, number - 1).await;
+            comes(folder.path(), &[message(number, &format!("A-{number}"), json!({}))]);
+        }
+        read_to(&hub, 5).await;
+        let rows = folder.path().join("rows");
+        let joined = fs::read_to_string(&rows).unwrap().replace(r#""chat_guid":"""#, r#""chat_guid":"any;-;+4915112345679""#);
+        fs::write(&rows, joined).unwrap();
+        comes(folder.path(), &[]);
+        hub.received(4).await
+    })
+    .await;
+    assert_eq!(received.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), ["A-3", "A-4", "A-5", "late"]);
+    assert_eq!(hub.dropped(), []);
+}
+
+#[tokio::test]
 async fn a_number_that_is_far_behind_all_rows_ends_no_reading() {
     let (folder, program) = install();
     let hub = HubMock::default();
