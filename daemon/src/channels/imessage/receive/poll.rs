@@ -53,9 +53,12 @@ const FILES: usize = 4;
 /// seen is told by the Mac.
 const EDITED_BACK: i64 = 24 * HOUR;
 const SEEN_BACK: i64 = 10 * 60 * 1000;
-/// How long before its beginning a message may have been written that came after it: clocks differ. A Mac that begins to keep its messages
-/// in iCloud gets years of them as new rows.
-const BEGAN_BACK: i64 = HOUR;
+/// How long before its beginning a message may have been written that came after it, which its row's number says: clocks differ, by half a
+/// day where a time zone is wrong. A Mac that begins to keep its messages in iCloud gets years of them as new rows.
+const BEGAN_BACK: i64 = 24 * HOUR;
+/// The beginning is the time of the latest message that was there before the account, for the hub's clock may be ahead; but no earlier than
+/// so long ago. Of a Mac that was not used before, iCloud would bring all that it missed.
+const LATEST_BACK: i64 = 7 * 24 * HOUR;
 /// Where nothing is received, the time up to which changes are known is written down so seldom: it is worth no write a minute.
 const CHANGES_KEPT: i64 = 12 * HOUR;
 const HOUR: i64 = 60 * 60 * 1000;
@@ -180,6 +183,7 @@ impl Reading<'_> {
         if self.place.is_none() {
             self.begin().await?;
         }
+        self.begin_no_later_than_now().await?;
         self.time = FileTime::of(&self.listener.tempo);
         let mut round = self.round.take().unwrap_or_else(|| self.recent.round(self.listener.tempo.late));
         let (mut more, mut empty) = (true, true);
@@ -236,11 +240,24 @@ impl Reading<'_> {
             return Ok(());
         }
         let row = self.source.newest().await?;
-        let mut positions = anew(row, now);
+        let latest = self.source.latest(now).await?;
+        let began = latest.map_or(now, |at| at.clamp(now - LATEST_BACK, now));
+        let mut positions = anew(row, began);
         positions.push(position(CHANGES, now));
         self.hub.receive(Batch { positions, ..Batch::default() }).await.map_err(unwritten)?;
         self.begin_at(row, row);
-        (self.began, self.changes, self.changes_kept) = (now, now, now);
+        (self.began, self.changes, self.changes_kept) = (began, now, now);
+        Ok(())
+    }
+
+    /// A beginning that lies in the future is by a clock that was ahead, and until then all words would be of before it.
+    async fn begin_no_later_than_now(&mut self) -> Result<(), Failure> {
+        let now = clock::now_ms();
+        if self.began > now {
+            let positions = vec![position(BEGAN, now)];
+            self.hub.receive(Batch { positions, ..Batch::default() }).await.map_err(unwritten)?;
+            self.began = now;
+        }
         Ok(())
     }
 

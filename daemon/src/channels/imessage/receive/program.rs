@@ -100,6 +100,14 @@ impl Rows<'_> {
         Ok(session)
     }
 
+    /// The message with the newest time, which its sender chose; nothing where there is none.
+    async fn newest_by_time(&self) -> Result<Value, Failure> {
+        let chats = self.call("chats.list", json!({ "limit": 1 })).await?.unwrap_or_default();
+        let Some(chat) = chats["chats"][0]["id"].as_i64() else { return Ok(Value::Null) };
+        let history = self.call("messages.history", json!({ "chat_id": chat, "limit": 1 })).await?;
+        Ok(history.unwrap_or_default()["messages"][0].clone())
+    }
+
     /// The number of the last row behind this one, or this one: by steps that double until nothing is behind, and then by halves, so that it
     /// takes at most some hundred questions however many rows there are.
     async fn last_behind(&self, row: i64) -> Result<i64, Failure> {
@@ -175,14 +183,13 @@ async fn call(
 #[async_trait]
 impl Source for Rows<'_> {
     async fn newest(&self) -> Result<i64, Failure> {
-        let chats = self.call("chats.list", json!({ "limit": 1 })).await?.unwrap_or_default();
-        // The newest by its time, which its sender chose: of the rows it may be the first, and a reaction is none there.
-        let mut newest = 0;
-        if let Some(chat) = chats["chats"][0]["id"].as_i64() {
-            let history = self.call("messages.history", json!({ "chat_id": chat, "limit": 1 })).await?;
-            newest = history.unwrap_or_default()["messages"][0]["id"].as_i64().unwrap_or(0);
-        }
+        // Of the rows it may be the first, for its sender chose its time, and a reaction is none there.
+        let newest = self.newest_by_time().await?["id"].as_i64().unwrap_or(0);
         self.last_behind(newest).await
+    }
+
+    async fn latest(&self, now: i64) -> Result<Option<i64>, Failure> {
+        Ok(written(&self.newest_by_time().await?).map(|at| at.min(now)))
     }
 
     async fn behind(&self, mark: Mark) -> Result<Page, Failure> {
@@ -310,13 +317,12 @@ fn said(message: &Value) -> Result<(Received, Vec<Sent>), Dropped> {
             }
         }
     };
-    let said_at = text("created_at").and_then(|at| at.parse::<jiff::Timestamp>().ok());
     let received = |message_id: &str, event: Event| Received {
         key: guid.to_owned(),
         conversation: conversation.clone(),
         author: author.clone(),
         message_id: Some(message_id.to_owned()),
-        said_at: said_at.map(jiff::Timestamp::as_millisecond),
+        said_at: written(message),
         mentions_me: false,
         event,
     };
@@ -342,6 +348,12 @@ fn said(message: &Value) -> Result<(Received, Vec<Sent>), Dropped> {
     let is_own = author.kind == AuthorKind::Myself;
     let event = Event::Message(Words { text: words, reply_to, ..Words::default() });
     Ok((received(guid, event), if is_own { Vec::new() } else { files }))
+}
+
+/// When a message was written, in milliseconds since 1970.
+fn written(message: &Value) -> Option<i64> {
+    let at = message["created_at"].as_str()?.parse::<jiff::Timestamp>().ok()?;
+    Some(at.as_millisecond())
 }
 
 fn sent(attachment: &Value) -> Option<Sent> {

@@ -109,6 +109,10 @@ pub(super) trait Source: Send + Sync {
     /// The number of the newest row that can be read; 0 where there is none.
     async fn newest(&self) -> Result<i64, Failure>;
 
+    /// When the latest message there was written that is not of later than `now`, by its writer's clock and in milliseconds since 1970;
+    /// nothing if nobody can say.
+    async fn latest(&self, now: i64) -> Result<Option<i64>, Failure>;
+
     /// The rows behind a place.
     async fn behind(&self, mark: Mark) -> Result<Page, Failure>;
 

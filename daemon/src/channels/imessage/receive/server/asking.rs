@@ -42,6 +42,7 @@ const NEXT: &str = "message.ROWID IN (SELECT j.message_id FROM chat_message_join
     LIMIT :most OFFSET :passed)";
 const NEWEST: &str = "message.ROWID IN (SELECT j.message_id FROM chat_message_join j JOIN chat c ON c.ROWID = j.chat_id \
     JOIN message m ON m.ROWID = j.message_id GROUP BY j.message_id ORDER BY j.message_id DESC LIMIT 1 OFFSET :passed)";
+const WRITTEN: &str = "message.date <= :now";
 const SEEN: &str =
     "(message.is_from_me = 1 AND (message.date_read >= :seen OR message.date_delivered >= :seen))";
 /// These columns are in macOS 13 and later (`entity/Message.ts` at 08604a3).
@@ -196,6 +197,15 @@ impl Source for Rows<'_> {
         }
         let none = || Failure::Retry("the newest messages on the Mac cannot be read".into());
         Err(failed.unwrap_or_else(none))
+    }
+
+    async fn latest(&self, now: i64) -> Result<Option<i64>, Failure> {
+        let mut query = query(WRITTEN, &json!({ "now": apples(now) }), 1);
+        query["sort"] = json!("DESC");
+        Ok(match self.rows(&query, MOST_OF_ONE).await? {
+            Answer::Rows(rows) => rows.first().and_then(|row| row["dateCreated"].as_i64()),
+            Answer::Unreadable | Answer::Failed(_) => None,
+        })
     }
 
     async fn behind(&self, mark: Mark) -> Result<Page, Failure> {

@@ -16,7 +16,7 @@ use crate::{
             receive::{Listener, Tempo},
         },
         kit::http::base::Base,
-        received::{Event, Received, unreadable},
+        received::{Event, Received, not_used, unreadable},
         testing::{http::http, hub::HubMock, sample::Files},
     },
     message::target::Target,
@@ -93,7 +93,7 @@ async fn a_new_account_hears_what_comes_from_now_on_and_a_webhook_makes_it_ask_a
     let imessage = at(&mac, PATIENT, &files);
     let proof = format!("Basic {}", STANDARD.encode("hub:hook_secret"));
     let received = listening(&imessage, &hub, async {
-        until(|| row_of(&hub) == Some(41) && mac.asked(QUERY) >= 4).await;
+        until(|| row_of(&hub) == Some(41) && mac.asked(QUERY) >= 5).await;
         mac.gets(42, said("after", now()));
         for (proof, body, is) in [
             (proof.as_str(), "{\"type\":\"hello-world\"}", Ok(())),
@@ -443,6 +443,39 @@ async fn what_is_older_than_the_account_is_nobodys_and_a_database_that_is_anothe
         hub.dropped().iter().map(|one| one.what.as_str()).collect::<Vec<_>>(),
         ["of before the account"]
     );
+}
+
+#[tokio::test]
+async fn a_clock_that_was_ahead_at_the_beginning_makes_no_words_older_than_the_account() {
+    const DAY: i64 = 86_400_000;
+    let (mac, files) = (Mac::start().await, Files::new());
+    // By an earlier version, which wrote down the hub's clock; it was corrected since.
+    let hub = HubMock::at(&[("rows", "40"), ("first", "40"), ("began", &(now() + 3 * DAY).to_string())]);
+    mac.gets(40, said("before", now() - 5 * DAY));
+    let imessage = at(&mac, BRISK, &files);
+    listening(&imessage, &hub, async {
+        mac.gets(41, said("the house burns", now() - DAY / 2));
+        assert_eq!(words(&hub.received(1).await), ["the house burns"]);
+    })
+    .await;
+    assert!(hub.at_position("began").unwrap().parse::<i64>().unwrap() <= now());
+    // What the database holds says when a new account begins: by the clocks of those who write, all of which are behind the hub's.
+    let hub = HubMock::default();
+    listening(&imessage, &hub, async {
+        until(|| row_of(&hub) == Some(41)).await;
+        mac.gets(42, said("from iCloud", now() - 3 * DAY));
+        mac.gets(43, said("new", now() - DAY));
+        assert_eq!(words(&hub.received(1).await), ["new"]);
+    })
+    .await;
+    assert_eq!(hub.dropped(), [not_used("of before the account")]);
+    // Nobody moves it by a time that is years away.
+    mac.gets(44, said("of the future", now() + 400 * DAY));
+    mac.gets(45, said("of long ago", 1));
+    let hub = HubMock::default();
+    listening(&imessage, &hub, until(|| row_of(&hub) == Some(45))).await;
+    let began: i64 = hub.at_position("began").unwrap().parse().unwrap();
+    assert!((now() - DAY / 2 - began).abs() < 60_000, "{began}");
 }
 
 /// Waits until the number of the newest row was asked for, so many times.
