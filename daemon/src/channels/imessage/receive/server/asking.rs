@@ -138,7 +138,10 @@ impl Rows<'_> {
 
     /// Reads rows, in the order of their numbers.
     async fn read(&self, rows: &[Value]) -> Vec<Row> {
-        let mut facts = self.facts.lock().await;
+        if rows.is_empty() {
+            return Vec::new();
+        }
+        let mut facts = self.known.facts().await;
         facts.learn(&self.server.api, rows).await;
         let mut read: Vec<Row> = rows.iter().map(|one| row::read(one, &facts)).collect();
         read.sort_by_key(|row| row.mark);
@@ -218,7 +221,7 @@ impl Source for Rows<'_> {
     }
 
     async fn changed(&self, since: Since) -> Result<Vec<Row>, Failure> {
-        let edits = self.facts.lock().await.has_edits(&self.server.api).await;
+        let edits = self.known.facts().await.has_edits();
         let (statement, after) = match edits {
             true => (format!("({SEEN} OR {EDITED})"), (since.seen - READABLE).min(since.edited - EDITABLE)),
             false => (SEEN.to_owned(), since.seen - READABLE),

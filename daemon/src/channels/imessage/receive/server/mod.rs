@@ -42,13 +42,13 @@ pub fn read(body: &[u8]) -> (Vec<Received>, Vec<Dropped>) {
 /// A server whose rows are read.
 pub(in crate::channels::imessage) struct Rows<'a> {
     server: &'a Server,
-    facts: tokio::sync::Mutex<facts::Facts>,
+    known: facts::Known,
     failing: tokio::sync::Mutex<failing::Failing>,
 }
 
 impl<'a> Rows<'a> {
     pub(in crate::channels::imessage) fn of(server: &'a Server) -> Self {
-        Self { server, facts: tokio::sync::Mutex::default(), failing: tokio::sync::Mutex::default() }
+        Self { server, known: facts::Known::default(), failing: tokio::sync::Mutex::default() }
     }
 }
 
@@ -59,6 +59,7 @@ impl super::Listener {
         server: &Server,
         hub: &dyn crate::channels::hub_handle::HubHandle,
     ) {
-        self.listen(&Rows::of(server), hub).await;
+        let rows = Rows::of(server);
+        tokio::join!(self.listen(&rows, hub), rows.known.ask(&server.api));
     }
 }

@@ -248,6 +248,25 @@ async fn what_cannot_be_written_down_comes_again_and_errors_of_the_server_stop_n
 }
 
 #[tokio::test]
+async fn a_server_that_does_not_say_what_mac_it_is_keeps_nobody_waiting_for_long() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    mac.state().is_mute = true;
+    (2..92).for_each(|number| mac.gets(number, said(&format!("m{number}"), now())));
+    let (imessage, begun) = (at(&mac, BRISK, &files), std::time::Instant::now());
+    listening(&imessage, &hub, async {
+        hub.received(90).await;
+        assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+        // What it says then holds all the same.
+        let edited = json!({"text": "better", "dateEdited": now()});
+        mac.gets(91, with(said("m91", now()), edited));
+        mac.state().is_mute = false;
+        assert_eq!(words(&hub.received(91).await)[90], "edit better");
+    })
+    .await;
+    assert_eq!(mac.asked("/api/v1/server/info"), 1);
+}
+
+#[tokio::test]
 async fn what_nobody_can_read_is_counted_once_and_passed_over_however_much_of_it_there_is() {
     let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
     let half = |number: i64| Kept {

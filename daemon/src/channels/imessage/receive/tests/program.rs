@@ -164,13 +164,18 @@ async fn a_row_that_gets_its_conversation_after_others_were_read_is_told() {
         }
         read_to(&hub, 5).await;
         let rows = folder.path().join("rows");
-        let joined = fs::read_to_string(&rows).unwrap().replace(r#""chat_guid":"""#, r#""chat_guid":"any;-;+4915112345679""#);
+        let joined = fs::read_to_string(&rows)
+            .unwrap()
+            .replace(r#""chat_guid":"""#, r#""chat_guid":"any;-;+4915112345679""#);
         fs::write(&rows, joined).unwrap();
         comes(folder.path(), &[]);
         hub.received(4).await
     })
     .await;
-    assert_eq!(received.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(), ["A-3", "A-4", "A-5", "late"]);
+    assert_eq!(
+        received.iter().map(|one| one.key.as_str()).collect::<Vec<_>>(),
+        ["A-3", "A-4", "A-5", "late"]
+    );
     assert_eq!(hub.dropped(), []);
 }
 
