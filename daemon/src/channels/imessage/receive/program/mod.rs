@@ -3,24 +3,20 @@
 //! program runs for as long as the hub listens; one that has ended, or does not answer in time, is begun again.
 //!
 //! A row without a conversation it hands over with an empty one (`MessagesAfterQuery`, `Sources/IMsgCore/MessageStore+Queries.swift` at
-//! 21c981d, and `messagePayload`). It hands over neither edits nor removals, nor who came to a group. A file lies on the Mac: it is read there by `cat`, by the way that
-//! brings the program there. Which file that is, the program says; only what lies where Messages keeps files is read.
+//! 21c981d, and `messagePayload`). It hands over neither edits nor removals, nor who came to a group.
+//!
+//! - `row`: a message; `files`: a file, which lies on the Mac.
 
-use std::{io, time::Duration};
+mod files;
+mod row;
+
+use std::time::Duration;
 
 use async_trait::async_trait;
 use serde_json::{Value, json};
-use tokio::{
-    io::AsyncReadExt as _,
-    sync::Mutex,
-    time::{Instant, sleep},
-};
+use tokio::{sync::Mutex, time::Instant};
 
-use super::{
-    place,
-    source::{Mark, Page, Row, Sent, Since, Source},
-    tapback,
-};
+use super::source::{Mark, Page, Row, Sent, Since, Source};
 use crate::{
     channels::{
         Failure,
@@ -31,7 +27,7 @@ use crate::{
             rpc::{NO_METHOD, Session},
         },
         kit::in_time::{time_for, within},
-        received::{AuthorKind, Dropped, Event, Received, ReplyTo, Words, missing, not_used, unreadable},
+        received::{Dropped, Received, missing},
     },
     message::attachment::Attachment,
 };
@@ -40,18 +36,13 @@ use crate::{
 const ANSWERING: Duration = Duration::from_secs(30);
 /// Rows that are asked for at a time. Where they are more than is read of a line, they are asked for one by one.
 const PAGE: usize = 50;
-/// How often a file is asked for that is not there yet.
-const TRIES: u32 = 4;
-/// Where Messages keeps what people send.
-const FILES: &str = "/Library/Messages/Attachments/";
-const PLACE_OF_FILE: char = '\u{fffc}';
 
 /// What an answer to `messages.after` tells, for tests with any bytes: what an account would hand over, without its files.
 pub fn read(body: &[u8]) -> (Vec<Received>, Vec<Dropped>) {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let (mut received, mut dropped) = (Vec::new(), Vec::new());
     for one in body["messages"].as_array().into_iter().flatten() {
-        let row = row(one);
+        let row = row::read(one);
         received.extend(row.received);
         dropped.extend(row.dropped);
     }
@@ -146,7 +137,7 @@ impl Rows<'_> {
         let Some(messages) = answer["messages"].as_array() else {
             return Err(Failure::Retry("what answers is no imsg".into()));
         };
-        let mut rows: Vec<Row> = messages.iter().map(self::row).collect();
+        let mut rows: Vec<Row> = messages.iter().map(row::read).collect();
         rows.sort_by_key(|row| row.mark);
         let next = answer["next_rowid"].as_i64().unwrap_or(row).max(row);
         Ok(Some((rows, next, answer["has_more"] == true)))
@@ -189,7 +180,7 @@ impl Source for Rows<'_> {
     }
 
     async fn latest(&self, now: i64) -> Result<Option<i64>, Failure> {
-        Ok(written(&self.newest_by_time().await?).map(|at| at.min(now)))
+        Ok(row::written(&self.newest_by_time().await?).map(|at| at.min(now)))
     }
 
     async fn behind(&self, mark: Mark) -> Result<Page, Failure> {
@@ -229,162 +220,6 @@ impl Source for Rows<'_> {
         match place.as_mut() {
             Some(session) => session.hear().await,
             None => std::future::pending().await,
-        }
-    }
-}
-
-impl Rows<'_> {
-    async fn fetch(&self, hub: &dyn HubHandle, sent: &Sent, pause: Duration) -> Result<Attachment, String> {
-        let mut tries = 1;
-        loop {
-            match self.cat(hub, sent).await {
-                Err(_) if tries < TRIES => tries += 1,
-                kept => return kept,
-            }
-            sleep(pause).await;
-        }
-    }
-
-    async fn cat(&self, hub: &dyn HubHandle, sent: &Sent) -> Result<Attachment, String> {
-        if !is_kept_by_messages(&sent.at) {
-            return Err("it does not lie where Messages keeps files".into());
-        }
-        let cat = Program { command: vec!["/bin/cat".into()], ssh: self.program.ssh.clone() };
-        let mut running = cat.start(std::slice::from_ref(&sent.at))?;
-        let (stdin, stdout, stderr) = running.pipes();
-        drop(stdin);
-        let Some(stdout) = stdout else { return Err("cat has no pipes".into()) };
-        let said = tokio::spawn(crate::channels::imessage::program::read(stderr, 2048));
-        // Half a file has an end too: how much it is, Messages says.
-        let most = sent.size.map_or(u64::MAX, |size| size.saturating_add(1));
-        let kept =
-            hub.keep_file(sent.name.as_deref(), sent.kind.as_deref(), Box::new(stdout.take(most))).await;
-        let kept = kept.map_err(|why| why.to_string());
-        let well = running.ended().await.is_ok_and(|status| status.success());
-        if !well {
-            let said = said.await.ok().and_then(io::Result::ok).unwrap_or_default();
-            return Err(kept.err().unwrap_or_else(|| short(&format!("cat failed: {}", said.trim()))));
-        }
-        let kept = kept?;
-        match sent.size {
-            Some(size) if size != kept.size => Err("not all of it is there".into()),
-            _ => Ok(Attachment { voice: sent.voice, ..kept }),
-        }
-    }
-}
-
-/// Whether a path is of a file that somebody sent: the name at its end is a stranger's.
-fn is_kept_by_messages(path: &str) -> bool {
-    path.starts_with('/')
-        && path.contains(FILES)
-        && !path.split('/').any(|part| part == "..")
-        && !path.contains(char::is_control)
-}
-
-/// Reads a message as the program hands it over (`MessagePayload`, `Sources/imsg/OutputModels.swift` at 11dd3d8, and `messagePayload`,
-/// `RPCPayloads.swift` at 387e015).
-fn row(message: &Value) -> Row {
-    let mark = Mark::behind(message["id"].as_i64().unwrap_or(0));
-    match said(message) {
-        Ok((received, files)) => Row { mark, received: vec![received], files, ..Row::default() }.bounded(),
-        Err(dropped) => {
-            let is_nowhere = message["chat_guid"].as_str().is_none_or(str::is_empty);
-            Row { mark, dropped: Some(dropped), is_nowhere, ..Row::default() }
-        }
-    }
-}
-
-fn said(message: &Value) -> Result<(Received, Vec<Sent>), Dropped> {
-    let text = |name: &str| message[name].as_str().filter(|text| !text.is_empty());
-    let guid = text("guid").ok_or_else(|| unreadable("message"))?;
-    let chat = text("chat_guid").ok_or_else(|| unreadable("conversation"))?;
-    let conversation =
-        place::conversation(chat, text("chat_name")).ok_or_else(|| unreadable("conversation"))?;
-    let own = text("destination_caller_id");
-    let author = match message["is_from_me"] == true {
-        true => place::myself(own),
-        false => {
-            // By which service a message came stands nowhere else.
-            let service = chat.split(';').next().filter(|service| *service != "any");
-            let author = text("sender").and_then(|sender| place::author(sender, service));
-            let author = author.ok_or_else(|| unreadable("sender"))?;
-            match own.and_then(place::handle) == Some(author.id.clone()) {
-                true => place::myself(own),
-                false => crate::channels::received::Author {
-                    name: text("sender_name").map(str::to_owned),
-                    ..author
-                },
-            }
-        }
-    };
-    let received = |message_id: &str, event: Event| Received {
-        key: guid.to_owned(),
-        conversation: conversation.clone(),
-        author: author.clone(),
-        message_id: Some(message_id.to_owned()),
-        said_at: written(message),
-        mentions_me: false,
-        event,
-    };
-    if message["is_reaction"] == true {
-        let target = text("reacted_to_guid").map(tapback::target).filter(|target| !target.is_empty());
-        let target = target.ok_or_else(|| unreadable("reaction"))?;
-        let emoji = text("reaction_emoji").or_else(|| text("reaction_type")).unwrap_or("emoji").to_owned();
-        let event = Event::Reaction { emoji, removed: message["is_reaction_add"] == false };
-        return Ok((received(target, event), Vec::new()));
-    }
-    let attachments = message["attachments"].as_array().map_or(&[][..], Vec::as_slice);
-    let files: Vec<Sent> = attachments.iter().filter_map(sent).collect();
-    let words = text("text").unwrap_or_default().replace(PLACE_OF_FILE, "").trim().to_owned();
-    if words.is_empty() && files.is_empty() {
-        return Err(not_used(text("balloon_bundle_id").unwrap_or("message without words")));
-    }
-    let reply_to = text("thread_originator_guid").map(|id| ReplyTo {
-        id: id.to_owned(),
-        mine: false,
-        author: text("reply_to_sender").and_then(place::handle),
-        text: text("reply_to_text").map(str::to_owned),
-    });
-    let is_own = author.kind == AuthorKind::Myself;
-    let event = Event::Message(Words { text: words, reply_to, ..Words::default() });
-    Ok((received(guid, event), if is_own { Vec::new() } else { files }))
-}
-
-/// When a message was written, in milliseconds since 1970.
-fn written(message: &Value) -> Option<i64> {
-    let at = message["created_at"].as_str()?.parse::<jiff::Timestamp>().ok()?;
-    Some(at.as_millisecond())
-}
-
-fn sent(attachment: &Value) -> Option<Sent> {
-    let text = |name: &str| attachment[name].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
-    Some(Sent {
-        at: text("original_path")?,
-        name: text("transfer_name"),
-        kind: text("mime_type"),
-        size: attachment["total_bytes"].as_u64().filter(|size| *size > 0),
-        voice: text("uti").is_some_and(|uti| uti == "com.apple.coreaudio-format"),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_lies_where_messages_keeps_files_is_read() {
-        let kept = "/Users/me/Library/Messages/Attachments/0a/10/AB/IMG_1.heic";
-        assert!(is_kept_by_messages(kept));
-        for other in [
-            "",
-            "/etc/passwd",
-            "Library/Messages/Attachments/x",
-            "/Users/me/Library/Messages/Attachments/../../../.ssh/id_ed25519",
-            "/Users/me/Library/Messages/chat.db",
-            "/Users/me/Library/Messages/Attachments/a\nb",
-            "-/Library/Messages/Attachments/x",
-        ] {
-            assert!(!is_kept_by_messages(other), "{other:?}");
         }
     }
 }
