@@ -4,11 +4,14 @@
 //! sender chooses the time of a message, and nobody chooses a row's number. Both programs hand over the rows behind one, and are asked
 //! for them at the start, each minute, and at once when a program says that something came.
 //!
-//! - `poll`: the loop; `recent`: which rows it asks for again; `tempo`: how long things take; `end`: whether the Mac has another database; `source`: what a program is asked for;
+//! - `listener`: the loop; `poll`: what is read each time; `begin`: where that begins; `recent`: which rows are asked for again; `end`: whether
+//!   the Mac has another database; `tempo`: how long things take; `source`: what a program is asked for;
 //! - `place`: who wrote, and where; `tapback`: a reaction;
 //! - [`server`]: a BlueBubbles server; [`program`]: `imsg`.
 
+mod begin;
 mod end;
+mod listener;
 mod place;
 mod poll;
 pub mod program;
@@ -20,4 +23,4 @@ mod tempo;
 #[cfg(test)]
 mod tests;
 
-pub(super) use self::{poll::Listener, tempo::Tempo};
+pub(super) use self::{listener::Listener, tempo::Tempo};

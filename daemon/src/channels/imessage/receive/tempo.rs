@@ -10,6 +10,7 @@ use tokio::time::Instant;
 use crate::{
     channels::{
         hub_handle::{FilePlace, HubHandle, NO_PLACE},
+        kit::polling,
         received::missing,
     },
     message::attachment::Attachment,
@@ -20,18 +21,9 @@ use super::source::{Sent, Source};
 /// How long things take.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::channels::imessage) struct Tempo {
-    /// Between two questions.
-    pub(in crate::channels::imessage) each: Duration,
-    /// After word that something came.
-    pub(in crate::channels::imessage) settling: Duration,
+    pub(in crate::channels::imessage) asking: polling::Tempo,
     /// After a row was passed, until it is asked for a last time: it may get its conversation late.
     pub(in crate::channels::imessage) late: Duration,
-    /// After the first failure; it doubles.
-    pub(in crate::channels::imessage) first: Duration,
-    /// At most.
-    pub(in crate::channels::imessage) longest: Duration,
-    /// Where somebody has to do something.
-    pub(in crate::channels::imessage) refused: Duration,
     /// For all files of what is read at once: words wait for them.
     pub(in crate::channels::imessage) files: Duration,
     /// Of that, for those of people who are not known.
@@ -42,12 +34,8 @@ pub(in crate::channels::imessage) struct Tempo {
 
 impl Tempo {
     pub(in crate::channels::imessage) const USUAL: Self = Self {
-        each: Duration::from_mins(1),
-        settling: Duration::from_millis(300),
+        asking: polling::Tempo::usual(Duration::from_millis(300)),
         late: Duration::from_mins(1),
-        first: Duration::from_secs(2),
-        longest: Duration::from_mins(1),
-        refused: Duration::from_mins(5),
         files: Duration::from_mins(3),
         strangers: Duration::from_secs(10),
         arriving: Duration::from_secs(3),

@@ -15,7 +15,7 @@ use crate::{
             bluebubbles::Server,
             receive::{Listener, Tempo},
         },
-        kit::http::base::Base,
+        kit::{http::base::Base, polling},
         received::{Event, Received, not_used, unreadable},
         testing::{http::http, hub::HubMock, sample::Files},
     },
@@ -24,18 +24,24 @@ use crate::{
 };
 
 const BRISK: Tempo = Tempo {
-    each: Duration::from_millis(20),
-    settling: Duration::from_millis(1),
+    asking: polling::Tempo {
+        each: Duration::from_millis(20),
+        settling: Duration::from_millis(1),
+        first: Duration::from_millis(10),
+        longest: Duration::from_millis(30),
+        refused: Duration::from_millis(30),
+    },
     late: Duration::ZERO,
-    first: Duration::from_millis(10),
-    longest: Duration::from_millis(30),
-    refused: Duration::from_millis(30),
     files: Duration::from_mins(3),
     strangers: Duration::from_secs(10),
     arriving: Duration::from_millis(1),
 };
 /// One that asks once, and then only if it is told to.
-const PATIENT: Tempo = Tempo { each: Duration::from_mins(10), ..BRISK };
+const PATIENT: Tempo = each(Duration::from_mins(10));
+
+const fn each(each: Duration) -> Tempo {
+    Tempo { asking: polling::Tempo { each, ..BRISK.asking }, ..BRISK }
+}
 
 fn at(mac: &Mac, tempo: Tempo, files: &Files) -> IMessage {
     let url = Base::parse("url", &format!("http://127.0.0.1:{}", mac.port)).unwrap();
@@ -544,7 +550,7 @@ async fn what_comes_while_another_database_is_not_believed_yet_is_read_and_nothi
     let began = now() - 60 * 86_400_000;
     let hub = HubMock::at(&[("rows", "900"), ("first", "800"), ("began", &began.to_string())]);
     mac.gets(5, said("of another database", now()));
-    let imessage = at(&mac, Tempo { each: Duration::from_millis(200), ..BRISK }, &files);
+    let imessage = at(&mac, each(Duration::from_millis(200)), &files);
     let received = listening(&imessage, &hub, async {
         asked_for_the_newest(&mac, 1).await;
         mac.gets(6, said("of last month", now() - 40 * 86_400_000));

@@ -7,12 +7,16 @@ use serde_json::{Value, json};
 use super::super::{Listener, Tempo, program::read};
 use crate::channels::{
     imessage::program::Program,
+    kit::polling,
     received::{AuthorKind, Event},
     testing::hub::HubMock,
 };
 
-const TEMPO: Tempo =
-    Tempo { each: Duration::from_mins(10), arriving: Duration::from_millis(1), ..Tempo::USUAL };
+const TEMPO: Tempo = Tempo {
+    asking: polling::Tempo { each: Duration::from_mins(10), ..Tempo::USUAL.asking },
+    arriving: Duration::from_millis(1),
+    ..Tempo::USUAL
+};
 
 /// Rows are lines of `rows`, each its number, a blank and the message. It ends when `ends` is there, and says that something came when
 /// `wakes` is. Where `odd` is, what it is asked for next is at the end of all numbers. Where `long` is, it tells of a long message before it answers, if it was asked to tell. LONG is such a message.

@@ -5,15 +5,13 @@
 //! its key, and `seen` spares it the files.
 
 use std::{
+    future::pending,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
 use serde_json::Value;
-use tokio::{
-    sync::Notify,
-    time::{Instant, sleep, timeout},
-};
+use tokio::time::Instant;
 
 use super::{
     asking::PAGE,
@@ -26,9 +24,8 @@ use crate::{
         Failure,
         hub_handle::{HubHandle, Unavailable},
         kit::{
-            pause::pause,
-            rest::{Rest, unwritten},
-            standing::Standing,
+            polling::{self, Polling},
+            rest::unwritten,
             told::Told,
         },
         received::{Batch, Dropped, Event, Position, unreadable},
@@ -57,50 +54,33 @@ const FILES: usize = 4;
 /// How long things take.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::channels::whatsapp) struct Tempo {
-    /// Between two questions.
-    pub(in crate::channels::whatsapp) each: Duration,
-    /// After a notification: it goes before what it tells of is kept.
-    pub(in crate::channels::whatsapp) settling: Duration,
-    /// After the first failure; it doubles.
-    pub(in crate::channels::whatsapp) first: Duration,
-    /// At most.
-    pub(in crate::channels::whatsapp) longest: Duration,
-    /// Where somebody has to do something.
-    pub(in crate::channels::whatsapp) refused: Duration,
+    pub(in crate::channels::whatsapp) asking: polling::Tempo,
     /// For all files of what is read at once: words wait for them.
     pub(in crate::channels::whatsapp) files: Duration,
 }
 
 impl Tempo {
-    pub(in crate::channels::whatsapp) const USUAL: Self = Self {
-        each: Duration::from_mins(1),
-        settling: Duration::from_millis(500),
-        first: Duration::from_secs(2),
-        longest: Duration::from_mins(1),
-        refused: Duration::from_mins(5),
-        files: Duration::from_mins(3),
-    };
+    pub(in crate::channels::whatsapp) const USUAL: Self =
+        Self { asking: polling::Tempo::usual(Duration::from_millis(500)), files: Duration::from_mins(3) };
 }
 
 /// What keeps an account receiving.
 pub(in crate::channels::whatsapp) struct Listener {
-    standing: Standing,
-    tempo: Tempo,
+    polling: Polling,
+    files: Duration,
     me: Mutex<Me>,
-    /// Something is kept that was not before.
-    came: Notify,
 }
 
 impl Listener {
     pub(in crate::channels::whatsapp) fn new(account: &str, tempo: Tempo) -> Self {
-        let standing = Standing::new("an Evolution API", account);
-        Self { standing, tempo, me: Mutex::default(), came: Notify::new() }
+        let polling = Polling::new("an Evolution API", account, tempo.asking);
+        Self { polling, files: tempo.files, me: Mutex::default() }
     }
 
     /// What there is to say of it to who asks whether the account is ready.
     pub(in crate::channels::whatsapp) fn hearing(&self) -> Hearing {
         let well = format!("receives, and after a stop what the instance has kept ({MOST} messages at most)");
-        self.standing.hearing(well)
+        self.polling.hearing(well)
     }
 
     fn me(&self) -> MutexGuard<'_, Me> {
@@ -128,7 +108,7 @@ impl Listener {
         }
         told.seen.into_iter().for_each(|seen| hub.seen(seen));
         if told.wakes {
-            self.came.notify_one();
+            self.polling.wake();
         }
         Ok(())
     }
@@ -143,7 +123,7 @@ impl Listener {
     ) -> Result<(), Unavailable> {
         let dropped = vec![unreadable("notification")];
         hub.receive(Batch { dropped, ..Batch::default() }).await?;
-        self.came.notify_one();
+        self.polling.wake();
         Ok(())
     }
 
@@ -155,27 +135,9 @@ impl Listener {
             Reading { listener: self, instance, hub, place, began: 0, unread: 0, seen, files_until };
         let mut failures = 0;
         loop {
-            match reading.catch_up().await {
-                Ok(()) => {
-                    failures = 0;
-                    self.standing.receives();
-                    if timeout(self.tempo.each, self.came.notified()).await.is_ok() {
-                        sleep(self.tempo.settling).await;
-                    }
-                }
-                Err(failure) => self.rest(&mut failures, failure).await,
-            }
+            let answer = reading.catch_up().await.map(|()| false);
+            self.polling.wait(answer, &mut failures, pending()).await;
         }
-    }
-
-    /// Says what is the matter, and waits.
-    async fn rest(&self, failures: &mut u32, failure: Failure) {
-        let Tempo { first, longest, refused, .. } = self.tempo;
-        let wait = pause(first, longest, *failures);
-        let Rest { kind, why, wait } = Rest::after(failure, wait, wait, refused);
-        self.standing.away(kind, why);
-        *failures = failures.saturating_add(1);
-        sleep(wait).await;
     }
 }
 
@@ -219,7 +181,7 @@ impl Reading<'_> {
             None => self.begin().await?,
         };
         let (records, unread) = self.since(place.saturating_sub(OVERLAP).max(self.began)).await?;
-        self.files_until = Instant::now() + self.listener.tempo.files;
+        self.files_until = Instant::now() + self.listener.files;
         let mut filling = Filling::default();
         let news = unread.saturating_sub(std::mem::replace(&mut self.unread, unread));
         filling.batch.dropped.extend(std::iter::repeat_n(unreadable("message"), news.min(EVENTS)));

@@ -9,7 +9,7 @@ use crate::{
     channels::{
         Receiver as _,
         callback::CallbackRefused,
-        kit::http::base::Base,
+        kit::{http::base::Base, polling},
         received::{Event, Received, Seen, unreadable},
         testing::{http::http, hub::HubMock, sample::Files},
         whatsapp::{
@@ -25,15 +25,18 @@ use crate::{
 const ANNA: &str = "4915112345679@s.whatsapp.net";
 
 const BRISK: Tempo = Tempo {
-    each: Duration::from_millis(20),
-    settling: Duration::from_millis(1),
-    first: Duration::from_millis(10),
-    longest: Duration::from_millis(30),
-    refused: Duration::from_millis(30),
+    asking: polling::Tempo {
+        each: Duration::from_millis(20),
+        settling: Duration::from_millis(1),
+        first: Duration::from_millis(10),
+        longest: Duration::from_millis(30),
+        refused: Duration::from_millis(30),
+    },
     files: Duration::from_mins(3),
 };
 /// One that asks once, and then only if it is told to.
-const PATIENT: Tempo = Tempo { each: Duration::from_mins(10), ..BRISK };
+const PATIENT: Tempo =
+    Tempo { asking: polling::Tempo { each: Duration::from_mins(10), ..BRISK.asking }, ..BRISK };
 
 fn at(mock: &PhoneMock, tempo: Tempo, files: &Files) -> WhatsApp {
     let url = Base::parse("url", &format!("http://127.0.0.1:{}", mock.port)).unwrap();
