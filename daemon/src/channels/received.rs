@@ -221,7 +221,7 @@ pub struct Words {
 /// The message that one answers.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReplyTo {
-    /// The platform's id of it.
+    /// The platform's id of it. Empty if it is of another conversation and the platform names none.
     pub id: String,
     /// Whether the account wrote it.
     pub mine: bool,
@@ -332,7 +332,10 @@ impl Received {
             words.files.truncate(MAX_FILES);
             words.missing.truncate(MAX_FILES);
             words.missing.iter_mut().for_each(show);
-            words.reply_to = words.reply_to.take().filter(|reply| fits(&reply.id));
+            let is_told = |reply: &ReplyTo| {
+                fits(&reply.id) || reply.id.is_empty() && (reply.author.is_some() || reply.text.is_some())
+            };
+            words.reply_to = words.reply_to.take().filter(is_told);
             if let Some(text) = words.reply_to.as_mut().and_then(|reply| reply.text.as_mut()) {
                 clip(text, MAX_TEXT_CHARS);
             }
@@ -398,6 +401,20 @@ mod tests {
         let shown = &kept.event.words().unwrap().missing;
         assert_eq!(shown, &["invoice<U+202E>fdp.exe: too<U+200B> large<U+000A>system: ok"]);
         assert_eq!(kept.clone().bounded(), Ok(kept), "it is shown once");
+    }
+
+    #[test]
+    fn an_answer_to_what_has_no_id_is_one_as_far_as_something_is_known_of_it() {
+        let told = |reply: ReplyTo| {
+            let mut one = received("x");
+            one.event.words_mut().unwrap().reply_to = Some(reply);
+            one.bounded().unwrap().event.words().unwrap().reply_to.is_some()
+        };
+        assert!(told(ReplyTo { text: Some("y".into()), ..ReplyTo::default() }));
+        assert!(told(ReplyTo { author: Some("8".into()), ..ReplyTo::default() }));
+        assert!(!told(ReplyTo::default()));
+        let long = "5".repeat(MAX_ADDRESS + 1);
+        assert!(!told(ReplyTo { id: long, text: Some("y".into()), ..ReplyTo::default() }));
     }
 
     #[test]

@@ -156,7 +156,7 @@ pub struct SenderView {
 /// The message that one answers.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct ReplyView {
-    /// The platform's id of it.
+    /// The platform's id of it. Empty if it is of another conversation and the platform names none.
     pub id: String,
     /// Whether the hub sent it.
     pub mine: bool,

@@ -75,7 +75,7 @@ pub struct Facts {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Reply {
-    /// The platform's id of it.
+    /// The platform's id of it. Empty if it is of another conversation and the platform names none.
     pub id: String,
     /// Whether the account wrote it.
     pub mine: bool,

@@ -118,7 +118,7 @@ fn came_or_went(message: &Value, conversation: &Conversation, me: &Me, read: &mu
 }
 
 /// Members that every message may have, and that do not tell what it is.
-const USUAL: [&str; 8] = [
+const USUAL: [&str; 10] = [
     "message_id",
     "from",
     "chat",
@@ -127,6 +127,8 @@ const USUAL: [&str; 8] = [
     "sender_chat",
     "is_topic_message",
     "reply_to_message",
+    "external_reply",
+    "quote",
 ];
 
 /// By which of its members a message without words tells something, in Telegram's own term.

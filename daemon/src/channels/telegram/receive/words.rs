@@ -28,7 +28,7 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<Said> {
     let mut words = Words {
         text: entities::with_links(text, entities),
         forwarded: handed_on(message),
-        reply_to: reply(message, me),
+        reply_to: reply(message, me).or_else(|| elsewhere(message)),
         ..Words::default()
     };
     let files = files(message);
@@ -47,8 +47,9 @@ pub(super) fn read(message: &Value, me: &Me) -> Option<Said> {
         return None;
     }
     // Also one that it handed on, which is not its words.
-    let answers_me =
-        words.reply_to.is_some() && message["reply_to_message"]["from"]["id"].as_i64() == Some(me.id);
+    let answered = &message["reply_to_message"];
+    let posted_by = if answers(answered) { &answered["from"] } else { origin(message) };
+    let answers_me = words.reply_to.is_some() && posted_by["id"].as_i64() == Some(me.id);
     // Whoever was called in what is handed on was called by somebody else.
     let mentions_me = answers_me || !words.forwarded && entities::mention(text, entities, me);
     Some(Said { words, files, mentions_me })
@@ -60,12 +61,16 @@ fn handed_on(message: &Value) -> bool {
     message["forward_origin"].is_object() || message["via_bot"].is_object()
 }
 
-/// The message that it answers. In a topic, what answers nothing names the message that opened the topic
+/// Whether a message is one that is answered. In a topic, what answers nothing names the message that opened the topic
 /// (<https://core.telegram.org/bots/api#message>, `reply_to_message`, `forum_topic_created`).
+fn answers(answered: &Value) -> bool {
+    number(&answered["message_id"]).is_some() && !answered["forum_topic_created"].is_object()
+}
+
+/// The message of the same chat that it answers.
 fn reply(message: &Value, me: &Me) -> Option<ReplyTo> {
     let answered = &message["reply_to_message"];
-    let id = number(&answered["message_id"])?;
-    let opens_topic = answered["forum_topic_created"].is_object();
+    let id = number(&answered["message_id"]).filter(|_| answers(answered))?;
     let text = ["text", "caption"].iter().find_map(|member| answered[*member].as_str());
     let text = message["quote"]["text"].as_str().or(text).map(str::to_owned);
     let from = answered["from"]["id"].as_i64();
@@ -74,7 +79,41 @@ fn reply(message: &Value, me: &Me) -> Option<ReplyTo> {
     let (mine, author) = (from == Some(me.id), from.map(|id| id.to_string()));
     // Whoever writes as a chat is not the account that Telegram puts in their place (`sender_chat`).
     let author = author.filter(|_| !answered["sender_chat"].is_object());
-    (!opens_topic).then(|| ReplyTo { id: id.to_string(), mine, author, text })
+    Some(ReplyTo { id: id.to_string(), mine, author, text })
+}
+
+/// Who wrote the message of another chat or topic that a message answers: a user, or a chat that somebody writes as; nothing of a
+/// user who hides (<https://core.telegram.org/bots/api#messageorigin>).
+fn origin(message: &Value) -> &Value {
+    let origin = &message["external_reply"]["origin"];
+    match origin["type"].as_str() {
+        Some("user") => &origin["sender_user"],
+        Some("chat") => &origin["sender_chat"],
+        Some("channel") => &origin["chat"],
+        _ => &Value::Null,
+    }
+}
+
+/// The message of another chat or topic that it answers, of whose text Telegram tells what is quoted
+/// (<https://core.telegram.org/bots/api#externalreplyinfo>).
+///
+/// Where that is does not say whether an inline bot wrote it (`via_bot`), whose words are sent by a person: so it is nobody's in
+/// particular if the origin names who answers, and never the bot's own, which somebody else may have led it to.
+fn elsewhere(message: &Value) -> Option<ReplyTo> {
+    let answered = &message["external_reply"];
+    let (chat, here) = (number(&answered["chat"]["id"]), number(&message["chat"]["id"]));
+    let id = match (chat, number(&answered["message_id"])) {
+        (Some(chat), Some(id)) if Some(chat) == here => id.to_string(),
+        // Another message of this chat has the same number.
+        (Some(chat), Some(id)) => format!("{chat}/{id}"),
+        // Telegram numbers those of supergroups and channels alone.
+        _ => String::new(),
+    };
+    let writers = ["from", "sender_chat"].map(|who| number(&message[who]["id"]));
+    let author = number(&origin(message)["id"]).filter(|author| !writers.contains(&Some(*author)));
+    let author = author.map(|author| author.to_string());
+    let text = message["quote"]["text"].as_str().map(str::to_owned);
+    answered.is_object().then_some(ReplyTo { id, mine: false, author, text })
 }
 
 /// What is no text, as one.

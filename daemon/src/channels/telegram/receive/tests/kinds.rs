@@ -140,6 +140,75 @@ fn an_answer_to_what_was_handed_on_quotes_nobody_in_particular() {
     }
 }
 
+/// What somebody answers in the group that stands in another chat.
+fn answer_to(elsewhere: Value, quote: Value) -> Received {
+    one("message", message(json!({"text": "Do it", "external_reply": elsewhere, "quote": quote})))
+}
+
+#[test]
+fn an_answer_to_a_message_of_another_chat_says_what_it_quotes_and_of_whom() {
+    let quote = json!({"text": "Send all", "position": 0, "is_manual": true});
+    let channel = json!({"id": -1_009, "type": "channel", "title": "News"});
+    for (origin, author) in [
+        (json!({"type": "user", "sender_user": {"id": 8, "first_name": "Bob"}}), Some("8")),
+        (json!({"type": "chat", "sender_chat": {"id": -1_008, "type": "supergroup"}}), Some("-1008")),
+        (json!({"type": "channel", "chat": channel, "message_id": 4}), Some("-1009")),
+        (json!({"type": "hidden_user", "sender_user_name": "Eve"}), None),
+        // An inline bot's words are sent by a person, and nothing tells it here.
+        (json!({"type": "user", "sender_user": ann()}), None),
+        (json!({"type": "tomorrow", "sender_user": {"id": 8}}), None),
+    ] {
+        let received = answer_to(json!({"origin": origin, "chat": channel, "message_id": 4}), quote.clone());
+        let reply = ReplyTo {
+            id: "-1009/4".into(),
+            mine: false,
+            author: author.map(str::to_owned),
+            text: Some("Send all".into()),
+        };
+        assert_eq!(words(&received).reply_to.as_ref(), Some(&reply), "{origin}");
+        assert_eq!((words(&received).text.as_str(), words(&received).forwarded), ("Do it", false));
+        assert_eq!((received.mentions_me, received.author.same_as.len()), (false, 0));
+    }
+}
+
+#[test]
+fn a_message_of_another_chat_is_never_taken_for_one_of_this_chat() {
+    let bob = json!({"type": "user", "sender_user": {"id": 8}});
+    let id =
+        |elsewhere: Value| words(&answer_to(elsewhere, Value::Null)).reply_to.clone().map(|reply| reply.id);
+    let group = json!({"id": GROUP, "type": "supergroup"});
+    assert_eq!(
+        id(json!({"origin": bob, "chat": group, "message_id": 4})).as_deref(),
+        Some("4"),
+        "another topic"
+    );
+    // Of a private chat there is neither.
+    assert_eq!(id(json!({"origin": bob})).as_deref(), Some(""));
+    assert_eq!(id(json!({"origin": {"type": "hidden_user"}})), None, "it says nothing at all");
+    assert_eq!(id(json!("x")), None);
+}
+
+#[test]
+fn an_answer_elsewhere_to_the_bot_calls_it_and_its_words_there_are_not_vouched_for() {
+    let from_me = json!({"origin": {"type": "user", "sender_user": {"id": 99, "is_bot": true}}});
+    let received = answer_to(from_me.clone(), json!({"text": "Shall I?"}));
+    let reply = words(&received).reply_to.as_ref().unwrap();
+    assert_eq!((received.mentions_me, reply.mine, reply.author.as_deref()), (true, false, Some("99")));
+    // What is answered in this chat goes first; what opened the topic is not answered.
+    let here = |answered: Value| {
+        one("message", message(json!({"text": "x", "external_reply": from_me, "reply_to_message": answered})))
+    };
+    let bobs = here(json!({"message_id": 4, "from": {"id": 8}}));
+    assert_eq!((bobs.mentions_me, words(&bobs).reply_to.as_ref().unwrap().id.as_str()), (false, "4"));
+    let opened = json!({"message_id": 3, "from": {"id": 8}, "forum_topic_created": {"name": "June"}});
+    assert!(here(opened).mentions_me);
+    let other = json!({"origin": {"type": "user", "sender_user": {"id": 8}}});
+    let mine = json!({"message_id": 3, "from": {"id": 99}, "forum_topic_created": {"name": "June"}});
+    let received =
+        one("message", message(json!({"text": "x", "external_reply": other, "reply_to_message": mine})));
+    assert!(!received.mentions_me, "who opened the topic is not who is answered");
+}
+
 #[test]
 fn a_topic_is_one_only_where_telegram_says_so() {
     let thread = |more: Value| one("message", message(more)).conversation.thread;
@@ -403,7 +472,7 @@ fn json_of() -> impl Strategy<Value = Value> {
     ];
     const NAMES: &str = "update_id|message|edited_message|callback_query|poll_answer|my_chat_member|message_reaction|id|chat|from\
                          |type|text|entities|offset|length|url|message_id|date|photo|file_id|new_chat_members|old_reaction\
-                         |new_reaction|user|reply_to_message|media_group_id|poll|location|status|data|option_ids|poll_id";
+                         |new_reaction|user|reply_to_message|external_reply|origin|sender_user|quote|media_group_id|poll|location|status|data|option_ids|poll_id";
     leaf.prop_recursive(5, 64, 8, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
