@@ -299,12 +299,12 @@ class Slack:
                 for _ in range(what.get("times", 1)):
                     self.tell(message)
                 return {"ts": message["ts"]}
-            case {"edit": text, "channel": channel, "ts": ts, "at": at}:
-                # Somebody changes what they wrote. That is told, and the conversation keeps the words of before, other than at Slack:
-                # who asked for it there would find the new words alone.
+            case {"edit": text, "channel": channel, "ts": ts}:
+                # Somebody changes what they wrote. That is told, and who asks for the conversation finds the new words alone.
                 with self.lock:
                     before = self.messages[channel][ts]
-                self.changed(channel, before, text, at)
+                    if before["text"] != text:
+                        self.messages[channel][ts] = self.changed(channel, before, text, self.now())
                 return {}
             case {"through": port, "minute": minute}:
                 self.port, self.minute = port, minute

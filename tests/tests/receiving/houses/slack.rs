@@ -15,8 +15,6 @@ use super::{Arrived, House, Told};
 const ANN: &str = "U00000001";
 /// Her conversation with the bot.
 const CONVERSATION: &str = "D00000001";
-/// When she changed her first line, in seconds.
-const CHANGES: usize = 1_790_000_000;
 /// A minute of Slack's, in seconds. A hub that cannot connect tries once a minute of ours at least, and Slack tells the last time
 /// after six of its own: so both are about the same.
 const MINUTE: f64 = 10.0;
@@ -85,8 +83,7 @@ impl House for Slack {
                 json!({ "say": said })
             }
             Told::Edit(line, text) => {
-                let at = format!("{}.000000", CHANGES + line);
-                json!({"edit": text, "channel": CONVERSATION, "ts": self.ts(line), "at": at})
+                json!({"edit": text, "channel": CONVERSATION, "ts": self.ts(line)})
             }
             Told::Strange(number) => json!({"tell": {"type": "tomorrow", "number": number}}),
         })?;
@@ -100,9 +97,7 @@ impl House for Slack {
         Ok(sent.into_iter().map(|(id, text)| Arrived { id, text }).collect())
     }
 
-    /// What was not acknowledged comes again after what is newer
-    /// (<https://docs.slack.dev/apis/events-api/using-socket-mode#acknowledge>).
-    fn keeps_order(&self) -> bool {
-        false
+    fn edits_in_place(&self) -> bool {
+        true
     }
 }

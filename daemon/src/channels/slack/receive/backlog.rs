@@ -1,7 +1,7 @@
 //! What was said in a gap: each conversation and thread that is known is asked what came after its last message.
 //!
-//! What people did otherwise meanwhile, such as reactions and edits, nobody tells any more; nor what was said in threads that
-//! are not known.
+//! What was changed meanwhile is told by what it says now, as far back as is looked. What people did otherwise, such as reactions,
+//! nobody tells any more; nor what was said in threads that are not known.
 
 use serde_json::Value;
 use tokio::time::sleep;
@@ -27,7 +27,7 @@ const MOST: usize = 1000;
 const TRIES: u32 = 6;
 /// Slack tells what it could not deliver for five minutes, so what comes first need not have been said first. What was read before
 /// is known by its key.
-const EARLIER: u64 = 6 * 60 * 1_000_000;
+pub(super) const EARLIER_MS: i64 = 6 * 60 * 1000;
 
 /// What came of asking one place.
 pub(super) struct Filled {
@@ -57,7 +57,7 @@ pub(super) async fn fill(
     tempo: Tempo,
     (spot, last, gap): (Spot, Ts, u64),
 ) -> Filled {
-    let oldest = Ts(last.0.saturating_sub(EARLIER)).to_string();
+    let oldest = Ts(last.0.saturating_sub(EARLIER_MS.unsigned_abs() * 1000)).to_string();
     let (mut found, mut cursor, mut limit, mut missed) = (Vec::new(), String::new(), A_PAGE, None);
     loop {
         let page = match page(client, tempo, &spot, &oldest, &cursor, &mut limit).await {
@@ -74,8 +74,13 @@ pub(super) async fn fill(
         for one in page["messages"].as_array().into_iter().flatten() {
             let Some(ts) = Ts::of(&one["ts"]) else { continue };
             // The first of a thread's answers is the message that it is a thread of.
-            if spot.thread != Some(ts) {
-                found.push((ts, message::written(spot.channel.clone(), one, me)));
+            if spot.thread == Some(ts) {
+                continue;
+            }
+            found.push((ts, message::written(spot.channel.clone(), one, me)));
+            // What was not heard before is told by these words alone.
+            if let Some(edited) = message::edited_at(one).filter(|edited| ts <= last && *edited > last) {
+                found.push((edited, message::edited(spot.channel.clone(), one, me)));
             }
         }
         cursor = page["response_metadata"]["next_cursor"].as_str().unwrap_or_default().to_owned();

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde_json::Value;
 
+use super::known::Spot;
 pub(super) use crate::channels::received::{not_used, unreadable};
 use crate::channels::{
     received::{Author, AuthorKind, Conversation, Event, Received},
@@ -87,6 +88,13 @@ impl Draft {
         let ts = Ts::parse(self.received.message_id.as_ref()?)?;
         let thread = self.received.conversation.thread.as_deref().and_then(Ts::parse);
         Some((&self.channel, thread, ts))
+    }
+
+    /// The conversation or thread in which it stands; nothing of what is told without its thread.
+    pub(super) fn spot(&self) -> Option<Spot> {
+        let thread = self.received.conversation.thread.as_deref().and_then(Ts::parse);
+        let stands = matches!(self.received.event, Event::Message(_) | Event::Edit(_) | Event::Delete);
+        stands.then(|| Spot { channel: self.channel.clone(), thread })
     }
 
     /// With the place where it happened. A direct conversation is its person's, which is whom it is answered by.

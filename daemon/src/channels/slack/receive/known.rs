@@ -1,6 +1,7 @@
 //! How far an account has read: the last message of each conversation and thread, after which a gap is asked for.
 //!
-//! While a gap in one is not filled, what is new there does not move its place: a hub that is killed meanwhile asks again.
+//! While a gap in one is not filled, what is new there does not move its place: a hub that is killed meanwhile asks again. It waits
+//! (`held`) until that is filled.
 
 use tokio::time::sleep;
 
@@ -66,6 +67,19 @@ impl Known {
         if place.behind.is_none() {
             place.last = place.newest;
         }
+        self.push(place);
+    }
+
+    /// A conversation is heard of for the first time. What was said before this may have been lost.
+    pub(super) fn begins(&mut self, spot: Spot, ts: Ts) {
+        if self.places.iter().all(|place| place.spot != spot) {
+            self.gaps += 1;
+            let before = Ts(ts.0.saturating_sub(1));
+            self.push(Place { spot, last: before, newest: before, behind: Some(self.gaps) });
+        }
+    }
+
+    fn push(&mut self, place: Place) {
         if self.places.len() >= MOST {
             self.places.remove(0);
         }
@@ -80,9 +94,22 @@ impl Known {
         self.places.iter_mut().for_each(|place| place.behind = gap);
     }
 
+    /// Something was said there that was not taken, after what is asked for now.
+    pub(super) fn is_behind_again(&mut self, spot: &Spot) {
+        self.gaps += 1;
+        let gap = Some(self.gaps);
+        self.places.iter_mut().filter(|place| place.spot == *spot).for_each(|place| place.behind = gap);
+    }
+
+    /// If this place is behind, up to where it is read, and the gap.
+    pub(super) fn behind(&self, spot: &Spot) -> Option<(Spot, Ts, u64)> {
+        let place = self.places.iter().find(|place| place.spot == *spot)?;
+        Some((place.spot.clone(), place.last, place.behind?))
+    }
+
     /// A place that is behind, up to where it is read, and the gap.
     pub(super) fn next_behind(&self) -> Option<(Spot, Ts, u64)> {
-        self.places.iter().rev().find_map(|place| Some((place.spot.clone(), place.last, place.behind?)))
+        self.places.iter().rev().find_map(|place| self.behind(&place.spot))
     }
 
     /// The gap is filled there, unless there is another one by now.
@@ -168,6 +195,25 @@ mod tests {
         for other in ["", " ", "C1", "C1:", ":1", "C1:x", "c1:1", "C1/x:1", "C1/1:", "C1:-1"] {
             assert_eq!(parse(other), [], "{other}");
         }
+    }
+
+    #[test]
+    fn a_new_conversation_is_behind_until_it_was_asked_and_one_that_lost_more_is_again() {
+        let mut known = Known::default();
+        let spot = Spot { channel: A.into(), thread: None };
+        known.begins(spot.clone(), ts(900));
+        assert_eq!(known.position().value, "C012AB3CD:899999999");
+        let (_, _, gap) = known.behind(&spot).unwrap();
+        known.is_behind_again(&spot);
+        known.is_filled(&spot, gap);
+        let (_, last, gap) = known.behind(&spot).unwrap();
+        known.said(A, None, ts(900));
+        known.is_filled(&spot, gap);
+        assert_eq!((known.behind(&spot), last), (None, Ts(899_999_999)));
+        // It is not new twice.
+        known.begins(spot.clone(), ts(500));
+        assert_eq!(known.behind(&spot), None);
+        assert_eq!(known.position().value, "C012AB3CD:900000000");
     }
 
     #[test]

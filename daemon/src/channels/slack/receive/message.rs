@@ -78,7 +78,23 @@ fn changed(channel: String, event: &Value, me: &Me) -> Result<Draft, Dropped> {
     }
     // Slack has found out what a link shows, counted an answer, or guessed a language.
     let is_same = before["text"].is_string() && before["text"] == message["text"];
-    let Some(edited) = Ts::of(&message["edited"]["ts"]).filter(|_| !is_same) else {
+    if is_same {
+        return Err(not_used("message_changed without an edit"));
+    }
+    edited(channel, message, me)
+}
+
+/// When a message was changed last.
+pub(super) fn edited_at(message: &Value) -> Option<Ts> {
+    Ts::of(&message["edited"]["ts"])
+}
+
+/// The words that a message has since it was changed, by the same key however they are told.
+///
+/// # Errors
+/// It was not changed, or cannot be read.
+pub(super) fn edited(channel: String, message: &Value, me: &Me) -> Result<Draft, Dropped> {
+    let Some(edited) = edited_at(message) else {
         return Err(not_used("message_changed without an edit"));
     };
     let read = Ts::of(&message["ts"]).zip(writer(message, me));

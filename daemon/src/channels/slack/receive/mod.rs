@@ -10,7 +10,7 @@
 //! - [`envelope`]: what comes over a connection; [`reader`]: what it brings, as a [`draft`], by what stands in it alone:
 //!   [`message`], [`press`], and their text, [`mrkdwn`];
 //! - [`directory`]: what people and conversations are called; [`files`]: files, fetched at once;
-//! - [`known`]: how far each conversation is read; [`backlog`]: what was said in a gap;
+//! - [`known`]: how far each conversation is read; [`backlog`]: what was said in a gap; [`held`]: what waits for that;
 //! - [`reception`]: the task that reads; [`connection`]: connections, and what follows the end of one; [`line`]: one of them.
 
 mod backlog;
@@ -19,6 +19,7 @@ mod directory;
 mod draft;
 mod envelope;
 mod files;
+mod held;
 mod known;
 mod line;
 mod message;
@@ -72,6 +73,8 @@ pub(super) struct Tempo {
     pub(super) linger: Duration,
     /// Between two times that all conversations are asked.
     pub(super) between: Duration,
+    /// So long something new waits for what was said before it.
+    pub(super) patience: Duration,
 }
 
 impl Tempo {
@@ -85,6 +88,7 @@ impl Tempo {
         silence: Duration::from_secs(20),
         linger: Duration::from_secs(30),
         between: Duration::from_secs(30),
+        patience: Duration::from_secs(20),
     };
 
     /// How long to wait after so many failures.

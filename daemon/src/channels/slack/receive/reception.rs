@@ -1,5 +1,5 @@
 //! The task that reads: in the order in which events come, a batch at a time, each acknowledged once its batch is on disk.
-//! Gaps are filled beside it, so that nothing new waits for them.
+//! Gaps are filled beside it, so that only what is new in the same conversation waits for that.
 
 use std::{
     collections::VecDeque,
@@ -19,7 +19,8 @@ use super::{
     draft::{Draft, Ts},
     envelope::Content,
     files,
-    known::Known,
+    held::{Brought, Held},
+    known::{Known, Spot},
     mrkdwn,
 };
 use crate::{
@@ -71,7 +72,8 @@ pub(super) struct Reception<'a> {
     batch: Batch,
     acks: Vec<Ack>,
     recent: VecDeque<String>,
-    /// When all conversations are to be asked, and when they were.
+    held: Held,
+    /// When all conversations are to be asked, and when they were. Until then those are in which something waits.
     due: Option<Instant>,
     asked: Option<Instant>,
     /// What cannot be read of this gap.
@@ -95,6 +97,7 @@ impl<'a> Reception<'a> {
             batch: Batch::default(),
             acks: Vec::new(),
             recent: VecDeque::new(),
+            held: Held::default(),
             due: None,
             asked: None,
             missed: None,
@@ -108,6 +111,7 @@ impl<'a> Reception<'a> {
                 asking = self.next_question();
             }
             let due = self.due.filter(|_| asking.is_none());
+            let overdue = self.held.ends(self.listener.tempo.patience);
             let answer = async {
                 match &mut asking {
                     Some(asking) => asking.await,
@@ -131,23 +135,27 @@ impl<'a> Reception<'a> {
                 () = async { sleep_until(due.unwrap_or_else(Instant::now)).await }, if due.is_some() => {
                     self.ask_all();
                 }
+                () = async { sleep_until(overdue.unwrap_or_else(Instant::now)).await }, if overdue.is_some() => {
+                    while let Some(brought) = self.held.overdue(self.listener.tempo.patience) {
+                        self.tell(brought).await;
+                    }
+                    self.write().await;
+                }
             }
         }
     }
 
     /// Reads one event into the batch.
     async fn take(&mut self, told: Told) {
+        // What there was no room for came before this.
+        self.mind_what_was_left();
         match told {
-            Told::Event(Content::Read(read), ack) => {
-                match read {
-                    Ok(drafts) => {
-                        for draft in drafts {
-                            self.add(Ok(draft)).await;
-                        }
-                    }
-                    Err(dropped) => self.add(Err(dropped)).await,
-                }
-                // Last: a batch that was full before is written with what it was read from alone.
+            Told::Event(Content::Read(Ok(drafts)), ack) => {
+                drafts.iter().for_each(|draft| self.begins(draft));
+                self.come(Brought { since: Instant::now(), drafts, ack }).await;
+            }
+            Told::Event(Content::Read(Err(dropped)), ack) => {
+                self.add(Err(dropped)).await;
                 self.acks.extend(ack);
             }
             Told::Event(Content::Limited, ack) => {
@@ -162,8 +170,41 @@ impl<'a> Reception<'a> {
         }
     }
 
-    /// All conversations are asked, but not all the time.
+    /// A conversation with one person that is new to the hub: what they wrote first may have been lost, and comes again after this.
+    /// Elsewhere nothing is asked for, which may be from before the account was let in.
+    fn begins(&mut self, draft: &Draft) {
+        let Some((channel, None, ts)) = draft.said() else { return };
+        let now = clock::now_ms();
+        let is_fresh = ts.at().is_some_and(|at| (now - backlog::EARLIER_MS..now + SKEW).contains(&at));
+        if is_direct(channel) && is_fresh && draft.received.author.kind != AuthorKind::Myself {
+            self.known.begins(Spot { channel: channel.to_owned(), thread: None }, ts);
+        }
+    }
+
+    /// Reads what somebody did into the batch, or lets it wait.
+    async fn come(&mut self, brought: Brought) {
+        if !self.held.concerns(&brought, &self.known) {
+            return self.tell(brought).await;
+        }
+        if let Err(left) = self.held.push(brought) {
+            // It is not acknowledged. What is asked for now may be without it.
+            left.spots().for_each(|spot| self.known.is_behind_again(&spot));
+        }
+    }
+
+    async fn tell(&mut self, brought: Brought) {
+        for draft in brought.drafts {
+            self.add(Ok(draft)).await;
+        }
+        // Last: a batch that was full before is written with what it was read from alone.
+        self.acks.extend(brought.ack);
+    }
+
+    /// Something may have been said everywhere that was not heard. All conversations are asked, but not all the time.
     fn ask_soon(&mut self) {
+        self.listener.overflowed.store(false, Ordering::Relaxed);
+        self.missed = None;
+        self.known.all_are_behind();
         let earliest = self.asked.map(|asked| asked + self.listener.tempo.between);
         match earliest.filter(|earliest| *earliest > Instant::now()) {
             Some(earliest) => self.due = self.due.or(Some(earliest)),
@@ -172,13 +213,18 @@ impl<'a> Reception<'a> {
     }
 
     fn ask_all(&mut self) {
-        (self.due, self.asked, self.missed) = (None, Some(Instant::now()), None);
-        self.listener.overflowed.store(false, Ordering::Relaxed);
-        self.known.all_are_behind();
+        (self.due, self.asked) = (None, Some(Instant::now()));
+    }
+
+    fn mind_what_was_left(&mut self) {
+        if self.listener.overflowed.load(Ordering::Relaxed) {
+            self.ask_soon();
+        }
     }
 
     fn next_question(&self) -> Option<BoxFuture<'a, Filled>> {
-        let next = self.known.next_behind()?;
+        let awaited = self.held.spots().find_map(|spot| self.known.behind(&spot));
+        let next = awaited.or_else(|| self.known.next_behind().filter(|_| self.due.is_none()))?;
         Some(backlog::fill(self.client, self.me, self.listener.tempo, next).boxed())
     }
 
@@ -203,6 +249,9 @@ impl<'a> Reception<'a> {
             let (account, channel) = (&self.listener.account, &spot.channel);
             tracing::warn!(account, channel, why, "not all that was said meanwhile is read");
             self.missed = Some(format!("not all that was said meanwhile in {channel} is read: {why}"));
+        }
+        for brought in self.held.take() {
+            self.come(brought).await;
         }
         self.write().await;
         if self.known.next_behind().is_none() {
@@ -288,8 +337,6 @@ impl<'a> Reception<'a> {
             // Over a connection that is gone nothing is acknowledged: the event comes again, and its key is known.
             let _ = to.try_send(id);
         }
-        if self.listener.overflowed.load(Ordering::Relaxed) {
-            self.ask_soon();
-        }
+        self.mind_what_was_left();
     }
 }

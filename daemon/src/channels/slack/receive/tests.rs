@@ -19,6 +19,7 @@ use crate::{
         received::{Event, Received},
         testing::{http::http, hub::HubMock},
     },
+    clock,
     settings::secret::Secret,
 };
 
@@ -30,6 +31,7 @@ const QUICK: Tempo = Tempo {
     silence: Duration::from_millis(400),
     linger: Duration::from_secs(5),
     between: Duration::ZERO,
+    patience: Duration::from_secs(20),
 };
 
 const KITCHEN: &str = "C012AB3CD";
@@ -49,7 +51,11 @@ impl Drop for Home {
 
 impl Home {
     fn at(mock: &Mock, hub: &Arc<HubMock>) -> Self {
-        let listener = Arc::new(Listener::new("home", http(), Secret::from(mock::APP), QUICK));
+        Self::with(QUICK, mock, hub)
+    }
+
+    fn with(tempo: Tempo, mock: &Mock, hub: &Arc<HubMock>) -> Self {
+        let listener = Arc::new(Listener::new("home", http(), Secret::from(mock::APP), tempo));
         let base = Base::parse("base_url", &format!("http://127.0.0.1:{}/api", mock.port)).unwrap();
         let client = Client::new(http(), base, Secret::from(mock::BOT));
         let (keeper, hub) = (listener.clone(), hub.clone());
@@ -180,6 +186,87 @@ async fn a_connection_that_says_nothing_any_more_is_given_up_and_its_gap_is_fill
     assert!(asked.last().unwrap().contains("cursor=more"), "{asked:?}");
     assert_eq!(hub.at_position("conversations").as_deref(), Some("C012AB3CD:1790000003000100"));
     assert_eq!(home.listener.trouble(), Vec::<String>::new());
+}
+
+/// A conversation that Slack tells at the second time, or the sixth, and something that comes meanwhile.
+fn slow_history(failures: usize) -> Mock {
+    let mock = Mock::start(vec![
+        vec![Hello, said("e1", 1_790_000_000, "before"), Acked("e1"), HangUp],
+        vec![Hello, said("e2", 1_790_000_002, "after"), Acked("e2"), Stay],
+    ]);
+    let page = r#"{"ok":true,"messages":[
+        {"type":"message","user":"U012AB3CD","text":"meanwhile","ts":"1790000001.000100"}]}"#;
+    let answers: Vec<_> = std::iter::repeat_n((500, ""), failures).chain([(200, page)]).collect();
+    mock.answers("conversations.history", &answers);
+    mock
+}
+
+#[tokio::test]
+async fn what_comes_after_a_gap_waits_for_what_was_said_before_it_and_is_acknowledged_then() {
+    let mock = slow_history(1);
+    let hub = Arc::new(HubMock::default());
+    let _home = Home::at(&mock, &hub);
+    assert_eq!(texts(&received(&hub, 3).await), ["before", "meanwhile", "after"]);
+    mock.until_acked(&[(0, "e1"), (1, "e2")]).await;
+    assert_eq!(hub.at_position("conversations").as_deref(), Some("C012AB3CD:1790000002000100"));
+}
+
+#[tokio::test]
+async fn nothing_waits_for_ever_for_what_was_said_before_it() {
+    let mock = slow_history(5);
+    let hub = Arc::new(HubMock::default());
+    let impatient = Tempo { first: Duration::from_millis(200), longest: Duration::from_millis(200), ..QUICK };
+    let _home = Home::with(Tempo { patience: Duration::from_millis(20), ..impatient }, &mock, &hub);
+    assert_eq!(texts(&received(&hub, 3).await), ["before", "after", "meanwhile"]);
+}
+
+#[tokio::test]
+async fn a_direct_conversation_that_is_new_is_asked_for_what_was_lost_before_and_heard_whatever_it_says() {
+    let now = clock::now_ms() / 1000;
+    let told = |id: &str, channel: &str, text: &str| {
+        let ts = format!("{now}.000200");
+        let said = json!({"type": "message", "channel": channel, "user": ANN, "text": text, "ts": ts, "event_ts": ts});
+        told(id, &said)
+    };
+    let page = json!({"ok": true, "messages": [{"type": "message", "user": ANN, "text": "first", "ts": format!("{now}.000100")}]});
+    let refused = r#"{"ok":false,"error":"missing_scope","needed":"im:history","provided":"chat:write"}"#;
+    let mock = Mock::start(vec![vec![
+        Hello,
+        told("e1", "D012AB3CD", "second"),
+        Acked("e1"),
+        told("e2", "D012AB3CE", "unread"),
+        Acked("e2"),
+        told("e3", KITCHEN, "third"),
+        Acked("e3"),
+        Stay,
+    ]]);
+    mock.answers("conversations.history", &[(200, &page.to_string()), (200, refused)]);
+    let hub = Arc::new(HubMock::default());
+    let _home = Home::at(&mock, &hub);
+    assert_eq!(texts(&received(&hub, 4).await), ["first", "second", "unread", "third"]);
+    let asked = mock.requests("conversations.history");
+    assert_eq!(asked.len(), 2, "in a channel it may be from before the bot was let in: {asked:?}");
+}
+
+#[tokio::test]
+async fn words_that_were_changed_in_a_gap_are_told_by_the_key_of_their_event() {
+    let mock = Mock::start(vec![vec![Hello, Stay]]);
+    let page = r#"{"ok":true,"messages":[
+        {"type":"message","user":"U012AB3CD","text":"two","ts":"1790000009.000100","edited":{"user":"U012AB3CD","ts":"1790000010.000000"}},
+        {"type":"message","user":"U012AB3CD","text":"now","ts":"1790000000.000100","edited":{"user":"U012AB3CD","ts":"1790000005.000000"}},
+        {"type":"message","user":"U012AB3CD","text":"old","ts":"1789999990.000100","edited":{"user":"U012AB3CD","ts":"1789999995.000000"}}]}"#;
+    mock.answers("conversations.history", &[(200, page)]);
+    let hub = Arc::new(HubMock::at(&[("conversations", "C012AB3CD:1790000000000100")]));
+    let _home = Home::at(&mock, &hub);
+    let all = received(&hub, 4).await;
+    assert_eq!(texts(&all), ["old", "now", "now", "two"]);
+    let edits: Vec<_> = all.iter().filter(|one| matches!(one.event, Event::Edit(_))).collect();
+    let keys: Vec<_> = edits.iter().map(|one| one.key.as_str()).collect();
+    assert_eq!(
+        keys,
+        ["C012AB3CD:1790000000.000100:1790000005.000000"],
+        "of what is new, its words are told once"
+    );
 }
 
 #[tokio::test]
