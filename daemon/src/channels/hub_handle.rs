@@ -3,6 +3,8 @@
 //! An adapter knows nothing of the queue, and a platform that speaks first asks for what only the queue knows. So it is
 //! handed this: a few questions about the account's own messages, and no other's.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use serde_json::Value;
 use tokio::{io::AsyncRead, sync::OwnedSemaphorePermit};
@@ -113,6 +115,11 @@ pub trait HubHandle: Send + Sync {
         _bytes: FileStream<'_>,
     ) -> Result<Attachment, NotKept> {
         Err(NotKept("files are not kept here".into()))
+    }
+
+    /// Waits so long, or until somebody has the configuration read anew: people do that once they have mended what a listener waits for.
+    async fn rest(&self, wait: Duration) {
+        tokio::time::sleep(wait).await;
     }
 
     /// Returns once the hub stops: whoever waits for a file gives it up then, for the hub does not wait as long as a file may take.

@@ -14,6 +14,7 @@ mod mentions;
 mod operations;
 mod platform;
 mod put_back;
+mod receiving;
 mod spellings;
 mod uncertain;
 

@@ -3,10 +3,12 @@
 use std::{
     collections::VecDeque,
     sync::{Mutex, PoisonError},
+    time::Duration,
 };
 
 use async_trait::async_trait;
 use serde_json::Value;
+use tokio::time::timeout;
 
 use crate::{
     channels::{
@@ -164,6 +166,10 @@ impl HubHandle for AccountHandle {
         }
         fresh.push_back(staged.pin);
         Ok(staged.attachment)
+    }
+
+    async fn rest(&self, wait: Duration) {
+        let _ = timeout(wait, self.current.changed()).await;
     }
 
     async fn stops(&self) {

@@ -7,8 +7,12 @@ use tokio::{
     time::{sleep, timeout},
 };
 
-use super::{pause::pause, rest::Rest, standing::Standing};
-use crate::channels::{Failure, receiver::Hearing};
+use super::{
+    pause::pause,
+    rest::{Rest, rest},
+    standing::Standing,
+};
+use crate::channels::{Failure, hub_handle::HubHandle, receiver::Hearing};
 
 /// How long things take.
 #[derive(Debug, Clone, Copy)]
@@ -64,6 +68,7 @@ impl Polling {
     /// why there was none; `failures` are those before it, one after the other.
     pub(in crate::channels) async fn wait(
         &self,
+        hub: &dyn HubHandle,
         answer: Result<bool, Failure>,
         failures: &mut u32,
         came: impl Future<Output = ()>,
@@ -82,7 +87,7 @@ impl Polling {
                 let Rest { kind, why, wait } = Rest::after(failure, wait, wait, refused);
                 self.standing.away(kind, why);
                 *failures = failures.saturating_add(1);
-                sleep(wait).await;
+                rest(hub, kind, wait).await;
             }
         }
     }
@@ -108,6 +113,11 @@ mod tests {
 
     use super::*;
 
+    /// A hub that nobody reloads.
+    struct Hub;
+
+    impl HubHandle for Hub {}
+
     #[tokio::test(start_paused = true)]
     async fn it_asks_again_after_its_time_or_at_a_word_and_later_after_each_failure() {
         let settling = Duration::from_millis(300);
@@ -119,24 +129,24 @@ mod tests {
             begins = Instant::now();
             took
         };
-        polling.wait(Ok(true), &mut failures, pending()).await;
+        polling.wait(&Hub, Ok(true), &mut failures, pending()).await;
         assert_eq!(took(), Duration::ZERO, "there is more");
-        polling.wait(Ok(false), &mut failures, pending()).await;
+        polling.wait(&Hub, Ok(false), &mut failures, pending()).await;
         assert_eq!(took(), Duration::from_mins(1));
-        polling.wait(Ok(false), &mut failures, ready(())).await;
+        polling.wait(&Hub, Ok(false), &mut failures, ready(())).await;
         polling.wake();
-        polling.wait(Ok(false), &mut failures, pending()).await;
+        polling.wait(&Hub, Ok(false), &mut failures, pending()).await;
         assert_eq!(took(), 2 * settling);
         let away = || Err(Failure::Retry("away".into()));
         for (least, most) in [(1, 2), (2, 4), (4, 8), (8, 16), (16, 32), (30, 60), (30, 60)] {
-            polling.wait(away(), &mut failures, ready(())).await;
+            polling.wait(&Hub, away(), &mut failures, ready(())).await;
             let took = took();
             assert!((Duration::from_secs(least)..=Duration::from_secs(most)).contains(&took), "{took:?}");
         }
         assert!(!polling.hearing("receives").ready);
-        polling.wait(Err(Failure::Permanent("no".into())), &mut failures, pending()).await;
+        polling.wait(&Hub, Err(Failure::Permanent("no".into())), &mut failures, pending()).await;
         assert_eq!(took(), Duration::from_mins(5));
-        polling.wait(Ok(true), &mut failures, pending()).await;
+        polling.wait(&Hub, Ok(true), &mut failures, pending()).await;
         assert_eq!((failures, polling.hearing("receives").ready), (0, true));
     }
 }

@@ -6,7 +6,7 @@ use futures_util::{StreamExt as _, stream::FuturesUnordered};
 use reqwest::Method;
 use tokio::{
     sync::mpsc,
-    time::{Instant, sleep, sleep_until, timeout},
+    time::{Instant, sleep_until, timeout},
 };
 
 use super::{
@@ -20,7 +20,10 @@ use crate::channels::{
     Failure,
     discord::{client::Client, presence::Presence},
     hub_handle::HubHandle,
-    kit::pause::ordered,
+    kit::{
+        pause::ordered,
+        rest::{kind_by, rest},
+    },
 };
 
 /// How long Discord may take to say where its Gateway is.
@@ -52,10 +55,10 @@ impl Gateway {
         let (pressed, interactions) = mpsc::channel(WAITING);
         let line = Line::new(self, client, orders, pressed, presence, ear);
         // What people do is answered beside the connection, which meanwhile must not miss a beat.
-        tokio::join!(self.connected(client, line), answer(interactions, client, hub));
+        tokio::join!(self.connected(client, hub, line), answer(interactions, client, hub));
     }
 
-    async fn connected(&self, client: &Client, mut line: Line<'_>) {
+    async fn connected(&self, client: &Client, hub: &dyn HubHandle, mut line: Line<'_>) {
         let (mut failures, mut identified) = (0, None::<Instant>);
         self.stands(Standing::Away("it is being opened".into()));
         loop {
@@ -87,7 +90,7 @@ impl Gateway {
                     tracing::warn!(account = self.account, why, "Discord's Gateway refuses the bot for now");
                     self.stands(Standing::Refused(why));
                     line.forget();
-                    sleep(self.tempo.longest).await;
+                    hub.rest(self.tempo.longest).await;
                     continue;
                 }
                 End::Left => {
@@ -112,7 +115,7 @@ impl Gateway {
             }
             tracing::info!(account = self.account, why, "the connection to Discord's Gateway ended");
             self.stands(Standing::Away(why));
-            sleep(at_least.max(self.tempo.pause(failures))).await;
+            rest(hub, kind_by(at_least), at_least.max(self.tempo.pause(failures))).await;
             failures += 1;
         }
     }

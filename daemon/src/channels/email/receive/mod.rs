@@ -171,7 +171,7 @@ impl Incoming {
                 Trouble::Away(_) | Trouble::Hub => pause(self.tempo.first, self.tempo.longest, failures),
             };
             self.stands(Standing::Away(trouble));
-            tokio::time::sleep(pause).await;
+            hub.rest(pause).await;
             failures += 1;
         }
     }

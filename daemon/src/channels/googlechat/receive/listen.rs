@@ -15,7 +15,7 @@ use crate::channels::{
     hub_handle::HubHandle,
     kit::{
         pause::{chance, doubled},
-        rest::{Rest, unwritten},
+        rest::{Rest, rest, unwritten},
         standing::Standing,
     },
     received::{AuthorKind, Batch, Event, Received, unreadable},
@@ -92,7 +92,7 @@ impl Listener {
                 Err(failure) => {
                     // The one that is so long comes alone, with more room.
                     alone = failure.to_string().contains(TOO_LONG);
-                    self.rest(failures, failure).await;
+                    self.rest(hub, failures, failure).await;
                     failures += 1;
                 }
             }
@@ -132,12 +132,12 @@ impl Listener {
         Ok(acks.len())
     }
 
-    async fn rest(&self, failures: u32, failure: Failure) {
+    async fn rest(&self, hub: &dyn HubHandle, failures: u32, failure: Failure) {
         let Tempo { first, longest, refused, .. } = self.tempo;
         let usual = doubled(first, longest, failures);
         let Rest { kind, why, wait } = Rest::after(failure, usual, first, refused);
         self.standing.away(kind, why);
-        sleep(wait + wait.min(longest).mul_f64(chance() / 4.0)).await;
+        rest(hub, kind, wait + wait.min(longest).mul_f64(chance() / 4.0)).await;
     }
 }
 

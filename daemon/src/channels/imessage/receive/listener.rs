@@ -29,7 +29,7 @@ impl Listener {
         let (mut reading, mut failures) = (Reading::new(self.tempo, source, hub), 0);
         loop {
             let answer = reading.catch_up().await;
-            self.polling.wait(answer, &mut failures, source.came()).await;
+            self.polling.wait(hub, answer, &mut failures, source.came()).await;
         }
     }
 }

@@ -47,7 +47,10 @@ use super::{client::Client, target::is_person};
 use crate::channels::{
     Failure,
     hub_handle::HubHandle,
-    kit::pause::{ordered, pause},
+    kit::{
+        pause::{ordered, pause},
+        rest::{kind_by, rest},
+    },
     received::{Batch, Position},
     receiver::Hearing,
 };
@@ -175,7 +178,7 @@ impl Receiving {
             self.is_away(&trouble);
             let at_least = match trouble {
                 Trouble::Refused(_) => {
-                    self.new_token(client).await;
+                    self.new_token(client, hub).await;
                     session = None;
                     continue;
                 }
@@ -186,15 +189,15 @@ impl Receiving {
                 Trouble::Wait(_, after) => after,
                 Trouble::Broken(_) | Trouble::TooLong | Trouble::Hub => Duration::ZERO,
             };
-            tokio::time::sleep(at_least.max(self.pause(failures))).await;
+            rest(hub, kind_by(at_least), at_least.max(self.pause(failures))).await;
             failures += 1;
         }
     }
 
     /// Waits until there is another token. The homeserver is not asked: it has said no.
-    async fn new_token(&self, client: &Client) {
+    async fn new_token(&self, client: &Client, hub: &dyn HubHandle) {
         loop {
-            tokio::time::sleep(self.tempo.look).await;
+            hub.rest(self.tempo.look).await;
             if matches!(client.http.refused(String::new()), Failure::Retry(_)) {
                 return;
             }

@@ -5,7 +5,7 @@
 
 use std::{convert::Infallible, time::Duration};
 
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::{
     super::{Ntfy, refused},
@@ -20,7 +20,7 @@ use crate::{
         kit::{
             http::Silence,
             pause::{chance, doubled},
-            rest::{Rest, unwritten},
+            rest::{Rest, rest, unwritten},
             standing::Standing,
         },
         received::{Batch, DropReason, Dropped, Event, Position},
@@ -107,7 +107,7 @@ impl Listener {
         let mut hearing = Hearing::of(ntfy, hub);
         loop {
             let Err(failure) = self.begun(&mut hearing).await;
-            self.rest(&mut hearing.failures, failure).await;
+            self.rest(hub, &mut hearing.failures, failure).await;
         }
     }
 
@@ -160,7 +160,7 @@ impl Listener {
     }
 
     /// Says what is the matter, and waits.
-    async fn rest(&self, failures: &mut u32, failure: Failure) {
+    async fn rest(&self, hub: &dyn HubHandle, failures: &mut u32, failure: Failure) {
         let Tempo { first, longest, refused, .. } = self.tempo;
         let usual = doubled(first, longest, *failures);
         let Rest { kind, why, wait } = Rest::after(failure, usual, first, refused);
@@ -170,7 +170,7 @@ impl Listener {
         }
         *failures = failures.saturating_add(1);
         // Never before the time that the server said.
-        sleep(wait + wait.min(longest).mul_f64(chance() / 4.0)).await;
+        rest(hub, kind, wait + wait.min(longest).mul_f64(chance() / 4.0)).await;
     }
 }
 

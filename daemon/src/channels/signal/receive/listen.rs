@@ -24,6 +24,7 @@ use crate::channels::{
         http::quota,
         leaving::Leaving,
         pause::{ordered, pause},
+        rest::{kind_by, rest},
         standing::Standing,
     },
     received::{Batch, Event, Position, missing},
@@ -141,10 +142,10 @@ impl Listener {
                 break;
             }
             let (at_least, why) = ordered(trouble.at_least, trouble.why);
-            let rest = pause(self.tempo.first, self.tempo.longest, failures).max(at_least);
+            let wait = pause(self.tempo.first, self.tempo.longest, failures).max(at_least);
             self.standing.away(trouble.kind, why);
             failures = failures.saturating_add(1);
-            self.leaving.within(Duration::ZERO, sleep(rest)).await;
+            self.leaving.within(Duration::ZERO, rest(hub, kind_by(at_least), wait)).await;
         }
     }
 

@@ -5,17 +5,16 @@ use std::time::Duration;
 
 use futures_util::{FutureExt as _, StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
 use reqwest::header::CONTENT_TYPE;
-use tokio::{
-    sync::mpsc,
-    time::{Instant, sleep},
-};
+use tokio::{sync::mpsc, time::Instant};
 
 use super::{Listener, line::End, reception::Told};
 use crate::channels::{
     Failure, RateHints,
+    hub_handle::HubHandle,
     kit::{
         http::Verdict,
         pause::ordered,
+        rest::rest,
         websocket::{self, WebSocket},
     },
     limits::Scope,
@@ -48,11 +47,17 @@ enum Trouble {
 
 impl Listener {
     /// Keeps a connection open until the hub stops.
-    pub(super) async fn connected(&self, client: &Client, me: &Me, told: mpsc::Sender<Told>) {
+    pub(super) async fn connected(
+        &self,
+        client: &Client,
+        hub: &dyn HubHandle,
+        me: &Me,
+        told: mpsc::Sender<Told>,
+    ) {
         // One line is enough: whoever asks twice asks for the same.
         let (renew, mut renewed) = mpsc::channel(1);
         let mut lines = FuturesUnordered::new();
-        let mut opening = Some(self.open_after(client, Duration::ZERO));
+        let mut opening = Some(self.open_after(client, hub, ("away", Duration::ZERO)));
         let (mut failures, mut opened_at) = (0, Instant::now());
         loop {
             let open = async {
@@ -77,10 +82,10 @@ impl Listener {
                     if opening.is_none() {
                         // Slack asks for it, so it is no failure; one that it asks for at once, again and again, would be.
                         if opened_at.elapsed() > self.tempo.first {
-                            opening = Some(self.open_after(client, Duration::ZERO));
+                            opening = Some(self.open_after(client, hub, ("away", Duration::ZERO)));
                             continue;
                         }
-                        self.tempo.pause(failures)
+                        ("limited", self.tempo.pause(failures))
                     } else {
                         continue;
                     }
@@ -102,12 +107,12 @@ impl Listener {
                 }
             };
             failures += 1;
-            opening = Some(self.open_after(client, pause));
+            opening = Some(self.open_after(client, hub, pause));
         }
     }
 
-    /// Notes why nothing is open, if nothing is; how long to wait.
-    fn troubled(&self, trouble: Trouble, failures: u32, nothing_is_open: bool) -> Duration {
+    /// Notes why nothing is open, if nothing is; the kind, and how long to wait.
+    fn troubled(&self, trouble: Trouble, failures: u32, nothing_is_open: bool) -> (&'static str, Duration) {
         let pause = self.tempo.pause(failures);
         let (kind, why, pause) = match trouble {
             Trouble::Away(why) => ("away", why, pause),
@@ -120,16 +125,17 @@ impl Listener {
         if nothing_is_open {
             self.standing.away(kind, why);
         }
-        pause
+        (kind, pause)
     }
 
     fn open_after<'a>(
         &'a self,
         client: &'a Client,
-        pause: Duration,
+        hub: &'a dyn HubHandle,
+        (kind, pause): (&'static str, Duration),
     ) -> BoxFuture<'a, Result<WebSocket, Trouble>> {
         async move {
-            sleep(pause).await;
+            rest(hub, kind, pause).await;
             let url = self.address(client).await?;
             let no_address =
                 || Trouble::Away("Slack names no address that can be used; check base_url".into());

@@ -48,6 +48,7 @@ use crate::channels::{
     kit::{
         http::{Http, token::Token},
         pause::{ordered, pause},
+        rest::rest,
         standing::Standing,
     },
     receiver::Hearing,
@@ -156,11 +157,13 @@ impl Listener {
                     let why = failure.to_string();
                     let (kind, (pause, why)) = match &failure {
                         Failure::Permanent(_) => ("refused", (self.tempo.refused, why)),
-                        Failure::Wait { after, .. } => ("away", ordered((*after).max(self.tempo.first), why)),
+                        Failure::Wait { after, .. } => {
+                            ("limited", ordered((*after).max(self.tempo.first), why))
+                        }
                         _ => ("away", (self.tempo.pause(failures), why)),
                     };
                     self.standing.away(kind, why);
-                    tokio::time::sleep(pause).await;
+                    rest(hub, kind, pause).await;
                     failures += 1;
                 }
             }
@@ -168,7 +171,7 @@ impl Listener {
         let known = Known::read(hub, self.tempo).await;
         let (told, waiting) = mpsc::channel(WAITING);
         let reception = Reception::new(self, client, hub, &me, known);
-        tokio::join!(self.connected(client, &me, told), reception.run(waiting));
+        tokio::join!(self.connected(client, hub, &me, told), reception.run(waiting));
     }
 
     /// Closes what is open, and opens nothing more.

@@ -19,6 +19,7 @@ use crate::{
         hub_handle::{HubHandle, Unavailable},
         kit::{
             pause::{chance, doubled, ordered},
+            rest::rest,
             standing::Standing,
         },
         received::{Batch, DropReason, Dropped, Event, Received},
@@ -118,16 +119,16 @@ impl Listener {
                                 sleep(self.tempo.first.saturating_sub(asked.elapsed())).await;
                             }
                         }
-                        Err(trouble) => self.rest(&mut going.failures, trouble).await,
+                        Err(trouble) => self.rest(hub, &mut going.failures, trouble).await,
                     }
                 }
                 Err(Trouble::Unreadable(_)) if going.limit > 1 => going.limit = (going.limit / 10).max(1),
                 Err(Trouble::Unreadable(Some(update))) => {
                     if let Err(trouble) = going.pass_by(update).await {
-                        self.rest(&mut going.failures, trouble).await;
+                        self.rest(hub, &mut going.failures, trouble).await;
                     }
                 }
-                Err(trouble) => self.rest(&mut going.failures, trouble).await,
+                Err(trouble) => self.rest(hub, &mut going.failures, trouble).await,
             }
             going.renew().await;
         }
@@ -139,7 +140,7 @@ impl Listener {
         let me = loop {
             match client.me().await {
                 Ok(me) => break me,
-                Err(trouble) => self.rest(&mut failures, trouble).await,
+                Err(trouble) => self.rest(hub, &mut failures, trouble).await,
             }
         };
         let (place, polls) = loop {
@@ -147,7 +148,7 @@ impl Listener {
                 async { Ok((hub.position(place::STREAM).await?, hub.position(polls::STREAM).await?)) };
             match stored.await {
                 Ok(stored) => break stored,
-                Err(unavailable) => self.rest(&mut failures, unwritten(unavailable)).await,
+                Err(unavailable) => self.rest(hub, &mut failures, unwritten(unavailable)).await,
             }
         };
         client.polls.restore(&polls.unwrap_or_default());
@@ -188,7 +189,7 @@ impl Listener {
     }
 
     /// Says what is the matter, and waits.
-    async fn rest(&self, failures: &mut u32, trouble: Trouble) {
+    async fn rest(&self, hub: &dyn HubHandle, failures: &mut u32, trouble: Trouble) {
         let Tempo { first, longest, refused, .. } = self.tempo;
         let doubled = |longest| doubled(first, longest, *failures);
         let (kind, why, pause) = match trouble {
@@ -207,7 +208,7 @@ impl Listener {
         self.standing.away(kind, why);
         *failures = failures.saturating_add(1);
         // Never before the time that Telegram said.
-        sleep(pause + pause.min(longest).mul_f64(chance() / 4.0)).await;
+        rest(hub, kind, pause + pause.min(longest).mul_f64(chance() / 4.0)).await;
     }
 }
 

@@ -136,7 +136,7 @@ impl Listener {
         let mut failures = 0;
         loop {
             let answer = reading.catch_up().await.map(|()| false);
-            self.polling.wait(answer, &mut failures, pending()).await;
+            self.polling.wait(hub, answer, &mut failures, pending()).await;
         }
     }
 }
