@@ -5,7 +5,7 @@
 use serde_json::{Map, Value};
 
 /// Ids have at most 52 significant bits (<https://core.telegram.org/bots/api#chat>).
-const MOST: i64 = 1 << 52;
+const MOST: u64 = 1 << 52;
 
 /// The one spelling of an address, or what to write instead.
 pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
@@ -23,7 +23,7 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     let digits = bare.strip_prefix('-').unwrap_or(bare);
     let number = digits.bytes().all(|b| b.is_ascii_digit()).then(|| bare.parse::<i64>().ok()).flatten();
     match number {
-        Some(number) if number != 0 && number.abs() < MOST => Ok(number.to_string()),
+        Some(number) if number != 0 && number.unsigned_abs() < MOST => Ok(number.to_string()),
         _ => Err(
             "use the chat's number, such as -1001234567890, or a channel's @name; a person has a number only, and has \
              to write to the bot first",
@@ -122,6 +122,7 @@ mod tests {
             "1e5",
             "- 5",
             "9999999999999999999",
+            "-9223372036854775808",
             "4503599627370496",
             "anna",
             "@",
