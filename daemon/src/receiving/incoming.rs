@@ -9,6 +9,7 @@ use crate::{
         received::{Batch, Received},
     },
     message::refusal::Refusal,
+    people::{user_id, users},
     pipeline::{Pipeline, unavailable},
     policy::Scope,
     router::{UnknownSenders, accept::Outcome},
@@ -29,15 +30,18 @@ impl Pipeline {
         Some(PostedTo { pipeline: self.clone(), account: account.to_owned(), adapter: Arc::clone(adapter) })
     }
 
-    /// How far words posted to an account are trusted, whose program has this id: as the account says, unless somebody shut it out.
-    /// Nothing if it is nobody's who posts, or the account does not vouch for it.
+    /// How far words posted to an account are trusted, whose program has this id: as the account says, unless somebody shut it out. Others'
+    /// words come by a program, so it is never an owner, whatever was `said` of it. Nothing if it is nobody's who posts, or the account does
+    /// not vouch for it.
     pub fn scope_of_posted(&self, user: &str, said: Option<Scope>) -> Option<Scope> {
         let account = user.strip_prefix(CHANNEL)?.strip_prefix(':')?;
-        let is_trusted = said != Some(Scope::Blocked)
-            && self
-                .posted_to(account)
-                .is_some_and(|posted| posted.incoming().is_some_and(Incoming::is_trusted));
-        is_trusted.then_some(Scope::Known)
+        let posted = self.posted_to(account)?;
+        let is_known = match said {
+            Some(Scope::Blocked) => false,
+            Some(Scope::Owner) => true,
+            _ => posted.incoming().is_some_and(Incoming::is_trusted),
+        };
+        is_known.then_some(Scope::Known)
     }
 }
 
@@ -53,10 +57,10 @@ impl PostedTo {
     /// Nothing is written, and nothing may be said to be taken.
     pub async fn receive(&self, received: Received) -> Result<Outcome, Refusal> {
         // Whoever was let in by a person, or shut out, is so all the same.
-        let is_shut_out =
-            self.pipeline.has_shut_out(CHANNEL, Some(&received.author.id)).map_err(unavailable)?;
-        let is_trusted = !is_shut_out && self.incoming().is_some_and(Incoming::is_trusted);
-        let vouched = is_trusted.then_some(Scope::Known);
+        let (people, user) = (&self.pipeline.0.routing.people, user_id(CHANNEL, &received.author.id));
+        let store = self.pipeline.outbox().store();
+        let said = store.look(|db| users::trusted(db, people, &user)).map_err(unavailable)?;
+        let vouched = self.pipeline.scope_of_posted(&user, said);
         let no_account = |_| Refusal::input("the account is gone from the configuration", "reload it");
         let mut at = self.pipeline.receiving(CHANNEL, Some(&self.account), vouched).map_err(no_account)?;
         // Nobody is asked whether a program may write: whoever set it up has said so, and each route says the rest.

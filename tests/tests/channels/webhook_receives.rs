@@ -24,8 +24,10 @@ fn config(folder: &Path, hub: &str) -> Result<String> {
         "{hub}[agents.engineer]\nallow = [\"local:*\", \"webhook:ci\"]\n\
          [routes.hooks]\nfrom = [\"webhook:*\"]\nagent = \"engineer\"\nengage = \"pattern\"\npattern = \"failed\"\n\
          [channels.local.home]\n\
+         [people.door]\nids = [\"webhook:door\"]\nscope = \"owner\"\n\
          [channels.webhook.ci]\nreceive = true\nproof_secrets = [{standard}]\n\
-         [channels.webhook.door]\nreceive = true\nproof = \"token\"\nproof_secrets = [{token}]\ntext_at = \"/message\"\n"
+         [channels.webhook.door]\nreceive = true\nproof = \"token\"\nproof_secrets = [{token}]\ntext_at = \"/message\"\n\
+         trust = \"unknown\"\n"
     ))
 }
 
@@ -147,6 +149,7 @@ fn an_address_for_a_tunnel_has_what_is_posted_and_nothing_else_of_the_hub() -> R
     ensure!(status == 202 && said.contains("\"duplicate\":true"), "{status}: {said}");
     let turn = turns::take_and_end(&hub.agent("engineer")?)?;
     ensure!(turn["items"][0]["text"] == "The door failed to close.", "{turn}");
+    ensure!(turn["scope"] == "known", "a program is no owner, whatever is said of it: {turn}");
     let (status, _) =
         curl(&["-H", "Authorization: Bearer wrong-horse-battery", "-d", "message=x", &at("/v1/hooks/door")])?;
     ensure!(status == 401, "{status}");

@@ -17,6 +17,7 @@ pub mod proof;
 mod tests;
 
 use std::{
+    mem,
     sync::{Mutex, MutexGuard, PoisonError},
     time::{Duration, Instant},
 };
@@ -147,7 +148,9 @@ impl Taking {
 
     fn note(&self, why: NotTaken) -> NotTaken {
         let now = clock::now_ms();
-        if self.state().refused.replace((now, why)).is_none_or(|(_, before)| before != why) {
+        // How long somebody is to wait differs each time, and is no news.
+        let is_new = |(_, before)| mem::discriminant(&before) != mem::discriminant(&why);
+        if self.state().refused.replace((now, why)).is_none_or(is_new) {
             tracing::warn!(account = self.account, "what is posted is refused: {why}");
         }
         why
