@@ -6,6 +6,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::typing::Signs;
 use crate::{
+    agents,
     pipeline::{Pipeline, RECOVER},
     store::{StoreError, now_ms},
     turns::{
@@ -25,8 +26,12 @@ impl Pipeline {
     /// # Errors
     /// The database.
     pub async fn next_turn(&self, agent: &str, wait: Duration) -> Result<Option<TurnView>, StoreError> {
-        let until = Instant::now() + wait;
+        let (began, until) = (now_ms(), Instant::now() + wait);
         while self.turn_is_due(agent, until).await? {
+            // Whose token was revoked meanwhile is told nothing more.
+            if self.outbox().store().look(|db| agents::is_revoked(db, agent, began))? {
+                break;
+            }
             // Somebody else may have been faster.
             if let Some(turn) = self.take_turn(agent).await? {
                 return Ok(Some(turn));

@@ -98,6 +98,10 @@ pub(super) async fn next(State(endpoint): State<Endpoint>, request: Request) -> 
                 let turns = endpoint.pipeline().turns(filter).await.map_err(broken)?;
                 return Ok(Json(Turns::Listed(Listed { ok: true, turns })).into_response());
             }
+            if wanted.agent.is_some() || wanted.state.is_some() || wanted.limit.is_some() {
+                let hint = "leave agent, state and limit out: this call takes your own next turn";
+                return Err(Refusal::input("only an operator's list of turns has a selection", hint));
+            }
             let turn = endpoint.pipeline().next_turn(&caller.name, wait).await.map_err(broken)?;
             Ok(Json(Turns::Next(Box::new(Next { ok: true, turn }))).into_response())
         })
