@@ -1,6 +1,8 @@
 //! The way in: what people write finds its agent, the agent takes the turn and ends it, and nothing that anybody writes makes a
 //! message leave its conversation by itself.
 
+use std::{thread, time::Duration};
+
 use anyhow::{Context as _, Result, ensure};
 use gatepost_tests::hub::{Answer, Client, TestHub, client::text, eventually};
 use serde_json::{Value, json};
@@ -273,6 +275,58 @@ async fn whoever_is_shut_out_in_the_middle_of_their_turn_sends_nothing_any_more(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_token_that_is_revoked_while_its_holder_waits_gets_no_turn() -> Result<()> {
+    let mut home = Home::open(CONFIG).await?;
+    let waiting = home.engineer.clone();
+    let waits = thread::spawn(move || waiting.get("/v1/turns?wait=30"));
+    // Time for the question to be there.
+    thread::sleep(Duration::from_secs(1));
+    let operator = home.hub.operator()?;
+    operator.raw("DELETE", "/v1/agents/engineer", &[], b"{}")?.taken()?;
+    home.says("ann", "1", "For trusted ears only")?;
+    let told = waits.join().expect("it does not panic")?;
+    ensure!(told.status == 200 && told.body["turn"].is_null(), "{told:?}");
+    let listed = operator.get("/v1/turns?state=waiting")?.taken()?;
+    ensure!(listed["turns"].as_array().is_some_and(|turns| turns.len() == 1), "{listed}");
+    home.hub.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_is_refused_for_now_leaves_the_turn_and_is_taken_once_when_there_is_room() -> Result<()>
+{
+    let mut home =
+        Home::open(&CONFIG.replace("decorate = false", "decorate = false\nper_minute = 30")).await?;
+    home.says("ann", "1", "How is the house?")?;
+    let turn = home.next()?;
+    // One goes each two seconds, once the minute's are used up.
+    let call = json!({"to": "local:boss", "message": "x", "context": turn["context"]});
+    for n in 0.. {
+        ensure!(n < 100, "there is no end to it");
+        if home.engineer.post("/v1/messages", &call)?.status == 429 {
+            break;
+        }
+    }
+    let refused = home.reply(&turn, "All is well.")?;
+    ensure!(
+        refused.status == 429 && text(&refused.body, "hint").contains("the turn is still yours"),
+        "{refused:?}"
+    );
+    let taken = eventually("there is room", || {
+        let again = home.reply(&turn, "All is well.")?;
+        Ok((again.status == 200).then_some(again))
+    })?;
+    ensure!(
+        taken.body["ok"] == true && taken.body["sent"].as_array().is_some_and(|sent| sent.len() == 1),
+        "{taken:?}"
+    );
+    let late = home.reply(&turn, "All is well.")?;
+    ensure!(late.status == 409, "it is over: {late:?}");
+    home.hub.stop().await;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_turn_that_is_handed_back_is_given_again_and_the_operator_sees_it() -> Result<()> {
     let mut home = Home::open(CONFIG).await?;
     home.says("ann", "1", "Tell me")?;
@@ -296,6 +350,8 @@ async fn a_turn_that_is_handed_back_is_given_again_and_the_operator_sees_it() ->
     ensure!(engineer.get(&path)?.taken()?["state"] == "leased", "a lease outlives a restart");
     let listed = operator.get("/v1/turns?state=leased")?.taken()?;
     ensure!(listed["turns"][0]["turn"] == turn["turn"], "{listed}");
+    let selected = engineer.get("/v1/turns?state=done&limit=1")?;
+    ensure!(selected.status == 400, "an agent takes its next turn, and selects none: {selected:?}");
     let stranger = home.hub.agent("courier").await?;
     ensure!(stranger.get(&path)?.status == 404, "another agent's turn");
     engineer.post("/v1/reply", &ends(&again, "That is all."))?.taken()?;

@@ -22,6 +22,8 @@ use crate::{
         (status = OK, body = Outcome, description = "What became of each message of it."),
         Refused<404>,
         Refused<409>,
+        Refused<429>,
+        Refused<503>,
     ),
 )]
 pub(super) async fn take(State(endpoint): State<Endpoint>, request: Request) -> Response {

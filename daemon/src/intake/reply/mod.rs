@@ -11,7 +11,10 @@ mod speech;
 
 use std::{
     borrow::Cow,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicU32, Ordering},
+    },
 };
 
 use serde::{Deserialize, Deserializer, Serialize};
@@ -165,6 +168,8 @@ pub(super) struct Reply<'a> {
     pub caller: &'a Caller,
     /// The turn that it ends.
     turn: Option<Held>,
+    /// Why some of it is not taken now, and may be in a moment.
+    put_off: OnceLock<Refusal>,
 }
 
 /// A turn that its agent has.
@@ -201,11 +206,12 @@ impl Held {
 impl<'a> Reply<'a> {
     /// Of this caller.
     pub(super) fn new(pipeline: Pipeline, caller: &'a Caller) -> Self {
-        Self { pipeline, caller, turn: None }
+        Self { pipeline, caller, turn: None, put_off: OnceLock::new() }
     }
 
     /// Takes what a turn says; what became of each message of it. A turn that was taken from the hub ends with it: from a lease that
-    /// was lost nothing is taken, and a message that an earlier taker handed in is not taken twice.
+    /// was lost nothing is taken, and a message that an earlier taker handed in is not taken twice. What is refused for now alone leaves the
+    /// turn with whoever has it: handed in again, what was taken before is not taken twice either.
     pub(super) async fn take(mut self, mut turn: Turn) -> Result<Value, Refusal> {
         self.turn = Held::of(&mut turn)?;
         let Some(Held { id, lease, .. }) = &self.turn else { return self.say_all(turn).await };
@@ -224,6 +230,10 @@ impl<'a> Reply<'a> {
                 .because("wrong_shape"));
         }
         let outcome = self.say_all(turn).await?;
+        if let Some(refusal) = self.put_off.get() {
+            let hint = "hand the whole reply in again in a moment: the turn is still yours, and what was taken is not taken twice";
+            return Err(Refusal { hint: hint.into(), ..refusal.clone() });
+        }
         let word = match (outcome["ok"].as_bool(), outcome.get("quiet").is_some_and(|quiet| !quiet.is_null()))
         {
             (_, true) => "nothing to say",
@@ -291,7 +301,7 @@ impl<'a> Reply<'a> {
         let (text, dropped) = if scratch { (None, bare_text) } else { (bare_text, None) };
         let mut sent = Vec::with_capacity(calls.len() + 1);
         for call in calls {
-            sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));
+            sent.push(self.send(&call).await.unwrap_or_else(|refusal| self.not_sent(&refusal, &call)));
         }
         let (mut unspoken, mut why_quiet, mut dropped) = (None, None, dropped);
         if let Some(held) = heartbeat {
@@ -345,19 +355,19 @@ impl<'a> Reply<'a> {
             Some(Ok(receipt)) => return (vec![receipt], unspoken),
             Some(Err(refused)) => *refused,
         };
-        if files.is_empty() || (message.is_silent() && files.len() == 1) {
-            return (vec![not_sent(&refusal, &call)], None);
+        if files.is_empty() || passes(&refusal) || (message.is_silent() && files.len() == 1) {
+            return (vec![self.not_sent(&refusal, &call)], None);
         }
         let (words, unspoken) = self.speak(message, &[]).await;
         // It is not a file that is wrong.
         if matches!(words, Some(Err(_))) {
-            return (vec![not_sent(&refusal, &call)], None);
+            return (vec![self.not_sent(&refusal, &call)], None);
         }
         let mut sent: Vec<Value> = words.into_iter().filter_map(Result::ok).collect();
         for file in files {
             let call =
                 OwnMessage { text: None, words: None, ..message }.with(std::slice::from_ref(file), false);
-            sent.push(self.send(&call).await.unwrap_or_else(|refusal| not_sent(&refusal, &call)));
+            sent.push(self.send(&call).await.unwrap_or_else(|refusal| self.not_sent(&refusal, &call)));
         }
         (sent, unspoken)
     }
@@ -381,6 +391,13 @@ impl<'a> Reply<'a> {
             Ok(receipt) => (Some(Ok(receipt)), unspoken),
             Err(refusal) => (Some(Err(Box::new((call, refusal)))), None),
         }
+    }
+
+    fn not_sent(&self, refusal: &Refusal, call: &Value) -> Value {
+        if self.turn.is_some() && passes(refusal) {
+            self.put_off.get_or_init(|| refusal.clone());
+        }
+        not_sent(refusal, call)
     }
 
     async fn send(&self, call: &Value) -> Result<Value, Refusal> {
@@ -501,6 +518,11 @@ fn refuse_in_heartbeat(turn: &Turn) -> Result<(), Refusal> {
         return Err(Refusal::input("a heartbeat returns text", hint).because("wrong_shape"));
     }
     Ok(())
+}
+
+/// Whether the same may be taken in a moment.
+fn passes(refusal: &Refusal) -> bool {
+    matches!(refusal.code, Code::QueueFull | Code::RateLimited)
 }
 
 fn not_sent(refusal: &Refusal, call: &Value) -> Value {

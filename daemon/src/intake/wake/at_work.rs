@@ -19,7 +19,13 @@ use crate::{
 };
 
 /// Before a reply is handed over again that the hub had no room for. The work behind it is not done a second time for that.
-const AGAIN: [Duration; 3] = [Duration::from_secs(1), Duration::from_secs(5), Duration::from_secs(30)];
+const AGAIN: [Duration; 5] = [
+    Duration::from_secs(1),
+    Duration::from_secs(5),
+    Duration::from_secs(30),
+    Duration::from_secs(60),
+    Duration::from_secs(60),
+];
 /// The longest reason that stands beside a turn, in characters.
 const MAX_WHY_CHARS: usize = 300;
 
