@@ -117,7 +117,8 @@ fn lower(tx: &Transaction<'_>, turn: i64) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// The proof of the conversation of what woke the agent last.
+/// The proof of the turn's own conversation: of what woke the agent last there. What [`more`] took from another one does not count, or an
+/// answer would go to whoever wrote that.
 fn issue_context(
     tx: &Transaction<'_>,
     agent: &str,
@@ -126,7 +127,11 @@ fn issue_context(
     until: i64,
 ) -> Result<Option<String>, StoreError> {
     let inbound: Option<i64> = tx
-        .prepare_cached("SELECT max(inbound) FROM turn_items WHERE turn = ? AND engages")?
+        .prepare_cached(
+            "SELECT max(inbound) FROM turn_items JOIN inbound ON inbound.seq = inbound JOIN turns ON turns.seq = turn
+             WHERE turn = ? AND engages AND inbound.channel = turns.channel AND inbound.account = turns.account
+                 AND peer = address AND inbound.thread IS turns.thread",
+        )?
         .query_row([turn], |row| row.get(0))?;
     let Some(inbound) = inbound else { return Ok(None) };
     let token = format!("gpc_{}", random::hex::<32>());

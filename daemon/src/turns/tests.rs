@@ -139,6 +139,27 @@ async fn what_comes_behind_a_lease_waits_or_is_asked_for() {
 }
 
 #[tokio::test]
+async fn the_context_is_that_of_the_turns_own_conversation_whatever_was_taken_into_it() {
+    let turns = Turns::new();
+    turns.write("ann", "the code of the safe?", NOW).await;
+    let turn = turns.take(NOW + 1_000).await.unwrap();
+    turns.write("bob", "hello", NOW + 2_000).await;
+    let elsewhere = "UPDATE inbound SET peer = 'other' WHERE text = 'hello'";
+    turns.store.write(move |tx| Ok::<_, StoreError>(tx.execute(elsewhere, [])?)).await.unwrap();
+    let Leased { id, lease, .. } = turn.clone();
+    turns.store.write(move |tx| more(tx, "a", &id, &lease, NOW + LEASE_MS)).await.unwrap().unwrap();
+    assert_eq!(turns.items(turn.seq).await, ["the code of the safe?", "hello"]);
+    let Leased { id, lease, .. } = turn;
+    turns.store.write(move |tx| give_back(tx, "a", &id, &lease, "busy", NOW + 3_000)).await.unwrap().unwrap();
+    let context = turns.take(NOW + 4_000).await.unwrap().context.unwrap();
+    // The context outlives this test's clock.
+    let lasts = "UPDATE contexts SET expires_at = 9223372036854775807";
+    turns.store.write(move |tx| Ok::<_, StoreError>(tx.execute(lasts, [])?)).await.unwrap();
+    let origin = crate::sessions::origin(&turns.store, "a", &context).await.unwrap().unwrap();
+    assert_eq!(origin.place.to_string(), "local:room");
+}
+
+#[tokio::test]
 async fn a_lease_that_runs_out_is_given_again_three_times_and_has_failed_then() {
     let turns = Turns::new();
     turns.write("ann", "one", NOW).await;
