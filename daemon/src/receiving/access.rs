@@ -1,6 +1,6 @@
 //! A person lets somebody in, or not: by the shell or a companion.
 
-use rusqlite::{Transaction, params};
+use rusqlite::Transaction;
 use serde_json::json;
 
 use super::cards;
@@ -92,15 +92,8 @@ impl Pipeline {
         request: &Request,
         now: i64,
     ) -> Result<bool, StoreError> {
-        match self.receiving(&request.channel, Some(&request.account), None) {
-            Ok(at) => release(tx, request, &at, &self.0.routing, now),
-            // An account that is gone from the configuration wakes nobody.
-            Err(_) => {
-                let gone = "UPDATE inbound SET request = NULL WHERE request = ?";
-                tx.prepare_cached(gone)?.execute(params![request.code])?;
-                Ok(false)
-            }
-        }
+        let receiving = |channel: &str, account: &str| self.receiving(channel, Some(account), None).ok();
+        release(tx, request, receiving, &self.0.routing, now)
     }
 
     /// Grants a scope to a user, or takes back what was granted.

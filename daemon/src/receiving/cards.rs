@@ -84,15 +84,7 @@ impl Pipeline {
         let store = self.outbox().store().clone();
         // Looked up before anything is settled: one that is answered meanwhile is looked at again when its message has ended.
         let mut cards = store.read(open_cards).await?;
-        if store.read(|db| is_to_settle(db, now_ms())).await? {
-            let pipeline = self.clone();
-            let (woken, changed) = store.write(move |tx| pipeline.settle_cards(tx)).await?;
-            changed.into_iter().for_each(|seq| self.outbox().changed(seq));
-            if woken {
-                self.0.wake.tell();
-            }
-        }
-        let mut wait = REST;
+        let mut wait = if self.settle_cards().await? { REST } else { AGAIN };
         for (request, words) in store.read(unasked).await? {
             if !self.put_card(&request, &words).await? {
                 wait = AGAIN;
@@ -122,33 +114,58 @@ impl Pipeline {
         Ok(true)
     }
 
-    /// Settles what was answered; whether it woke an agent, and the messages that changed.
-    fn settle_cards(&self, tx: &Transaction<'_>) -> Result<(bool, Vec<i64>), TransitionError> {
-        let now = now_ms();
-        requests::expire(tx, now)?;
-        let denied: Vec<(String, i64)> = rows(tx, DENIED, |row| Ok((row.get(0)?, row.get(1)?)))?;
-        for (code, card) in denied {
-            let by = approval::decided_by(tx, card)?.unwrap_or_else(|| HUB.into());
-            requests::decide(tx, &code, false, &by, now)?;
+    /// Settles what was answered, each request by itself: one that cannot be settled keeps no other from it. Whether all are.
+    async fn settle_cards(&self) -> Result<bool, TransitionError> {
+        let store = self.outbox().store().clone();
+        if store.read(|db| is_over(db, now_ms())).await? {
+            store.write(|tx| requests::expire(tx, now_ms())).await?;
         }
-        let mut woken = false;
-        for code in rows(tx, WAITS, |row| row.get::<_, String>(0))? {
-            if let Some(request) = requests::get(tx, &code)? {
-                woken |= self.let_go(tx, &request, now)?;
+        let mut all = true;
+        for code in store.read(to_settle).await? {
+            let (pipeline, of) = (self.clone(), code.clone());
+            let settled: Result<_, TransitionError> =
+                store.write(move |tx| pipeline.settle_request(tx, &of)).await;
+            match settled {
+                Ok((woken, changed)) => {
+                    changed.into_iter().for_each(|seq| self.outbox().changed(seq));
+                    if woken {
+                        self.0.wake.tell();
+                    }
+                }
+                Err(error) => {
+                    tracing::error!(%error, code, "cannot settle a request for access");
+                    all = false;
+                }
             }
         }
-        let mut changed = vec![];
-        for code in rows(tx, LEFT_OVER, |row| row.get::<_, String>(0))? {
-            changed.extend(withdraw(tx, &code, HUB)?);
+        Ok(all)
+    }
+
+    /// Settles a request, if it was answered; whether that woke an agent, and the message that changed.
+    fn settle_request(
+        &self,
+        tx: &Transaction<'_>,
+        code: &str,
+    ) -> Result<(bool, Option<i64>), TransitionError> {
+        let now = now_ms();
+        let denied: Option<i64> =
+            tx.prepare_cached(DENIED_BY)?.query_row([code], |row| row.get(0)).optional()?;
+        if let Some(card) = denied {
+            let by = approval::decided_by(tx, card)?.unwrap_or_else(|| HUB.into());
+            requests::decide(tx, code, false, &by, now)?;
         }
-        Ok((woken, changed))
+        let request = requests::get(tx, code)?.filter(|request| request.decided.is_some());
+        let Some(request) = request else { return Ok((false, None)) };
+        Ok((self.let_go(tx, &request, now)?, withdraw(tx, code, HUB)?))
     }
 }
 
-const DENIED: &str = concat!(
-    "SELECT access_requests.code, messages.seq FROM ",
+const DENIED: &str =
+    concat!("SELECT access_requests.code FROM ", cards!(), " WHERE decided IS NULL AND state = 'denied'");
+const DENIED_BY: &str = concat!(
+    "SELECT messages.seq FROM ",
     cards!(),
-    " WHERE decided IS NULL AND state = 'denied'"
+    " WHERE access_requests.code = ? AND decided IS NULL AND state = 'denied'"
 );
 const WAITS: &str = "SELECT DISTINCT code FROM inbound JOIN access_requests ON code = inbound.request
     WHERE inbound.request IS NOT NULL AND decided IS NOT NULL";
@@ -179,12 +196,17 @@ fn rows<T>(
     Ok(db.prepare_cached(sql)?.query_map([], read)?.collect::<Result<_, _>>()?)
 }
 
-fn is_to_settle(db: &Connection, now: i64) -> Result<bool, StoreError> {
+/// The requests that were answered, and of which something is left.
+fn to_settle(db: &Connection) -> Result<BTreeSet<String>, StoreError> {
+    let mut codes = BTreeSet::new();
     for sql in [DENIED, WAITS, LEFT_OVER] {
-        if db.prepare_cached(sql)?.exists([])? {
-            return Ok(true);
-        }
+        codes.extend(rows(db, sql, |row| row.get(0))?);
     }
+    Ok(codes)
+}
+
+/// Whether nobody answered a request in time, and nothing says so yet.
+fn is_over(db: &Connection, now: i64) -> Result<bool, StoreError> {
     let expired = "SELECT 1 FROM access_requests WHERE decided IS NULL AND expires_at <= ?";
     Ok(db.prepare_cached(expired)?.exists([now])?)
 }

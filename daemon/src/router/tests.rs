@@ -333,7 +333,7 @@ async fn what_waited_goes_its_way_when_its_author_is_let_in() {
         .store
         .write(move |tx| {
             let request = requests::decide(tx, &code, true, "operator", NOW)?.unwrap();
-            waiting::release(tx, &request, &at, &routing, NOW)
+            waiting::release(tx, &request, |_, _| Some(at.clone()), &routing, NOW)
         })
         .await
         .unwrap();
@@ -351,12 +351,52 @@ async fn a_refusal_is_remembered_and_what_waited_goes() {
     hub.store
         .write(move |tx| {
             let request = requests::decide(tx, &code, false, "operator", NOW)?.unwrap();
-            waiting::release(tx, &request, &at, &routing, NOW)
+            waiting::release(tx, &request, |_, _| Some(at.clone()), &routing, NOW)
         })
         .await
         .unwrap();
     assert_eq!(hub.count("SELECT count(*) FROM inbound").await, 0);
     assert_eq!(why(&hub.receive(vec![direct(said("2", "9", "hi?"))]).await), [Why::NotAsked]);
+}
+
+#[tokio::test]
+async fn what_waited_goes_to_the_agent_of_the_account_that_received_it() {
+    let of = |account: &str, agent| Route { account: Some(account.into()), ..route(agent, "telegram:*") };
+    let mut hub = Hub::new(vec![of("home", "a"), of("work", "b")]);
+    let first = hub.receive(vec![direct(said("1", "9", "Is the build green?"))]).await;
+    hub.at.account = "work".into();
+    let second = hub.receive(vec![direct(said("2", "9", "I want a divorce."))]).await;
+    assert_eq!((first.asked.len(), second.asked.len()), (1, 0), "one request for both");
+    let (code, at, routing) = (first.asked[0].clone(), hub.at.clone(), hub.routing.clone());
+    hub.store
+        .write(move |tx| {
+            let request = requests::decide(tx, &code, true, "operator", NOW)?.unwrap();
+            let receiving =
+                |_: &str, account: &str| Some(Receiving { account: account.into(), ..at.clone() });
+            waiting::release(tx, &request, receiving, &routing, NOW)
+        })
+        .await
+        .unwrap();
+    let sessions = async |agent| hub.turns(agent).await.into_iter().map(|turn| turn.0).collect::<Vec<_>>();
+    assert_eq!(sessions("a").await, ["telegram/home:9"]);
+    assert_eq!(sessions("b").await, ["telegram/work:9"]);
+}
+
+#[tokio::test]
+async fn a_refusal_takes_nothing_from_an_agent_that_heard_the_words_anyway() {
+    let open = Route { unknown: Some(UnknownSenders::Public), senders: Senders::All, ..route("a", "*") };
+    let hub = Hub::new(vec![open, route("b", "telegram:*")]);
+    let first = hub.receive(vec![direct(said("1", "9", "hi"))]).await;
+    let (code, at, routing) = (first.asked[0].clone(), hub.at.clone(), hub.routing.clone());
+    hub.store
+        .write(move |tx| {
+            let request = requests::decide(tx, &code, false, "operator", NOW)?.unwrap();
+            waiting::release(tx, &request, |_, _| Some(at.clone()), &routing, NOW)
+        })
+        .await
+        .unwrap();
+    assert_eq!((hub.turns("a").await.len(), hub.turns("b").await.len()), (1, 0));
+    assert_eq!(hub.count("SELECT count(*) FROM inbound WHERE request IS NULL").await, 1);
 }
 
 #[tokio::test]

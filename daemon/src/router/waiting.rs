@@ -98,34 +98,64 @@ impl Accepting<'_> {
     }
 }
 
-/// What waited with a request goes its way, or goes. Whether it woke an agent.
+/// What waited with a request goes its way, or goes. Whether it woke an agent. Somebody may have written to several accounts while one
+/// request was open: each row goes on as `receiving` has the account that received it; where that has none, it is gone from the
+/// configuration, and wakes nobody.
 ///
 /// # Errors
 /// The database.
 pub fn release(
     tx: &Transaction<'_>,
     request: &requests::Request,
-    at: &Receiving,
+    receiving: impl Fn(&str, &str) -> Option<Receiving>,
     routing: &Routing,
     now: i64,
 ) -> Result<bool, StoreError> {
     let mut accepting = Accepting::new(tx, routing, now);
-    for (row, received) in waiting(tx, &request.code)? {
-        match received.filter(|_| request.decided.as_deref() == Some("allowed")) {
-            Some(received) => accepting.go_on(row, at, received)?,
-            None => {
-                tx.execute("DELETE FROM inbound_files WHERE inbound = ?", [row])?;
-                tx.execute("DELETE FROM inbound WHERE seq = ?", [row])?;
-            }
+    let is_allowed = request.decided.as_deref() == Some("allowed");
+    for Waiting { row, channel, account, received } in waiting(tx, &request.code)? {
+        match (received.filter(|_| is_allowed), receiving(&channel, &account)) {
+            (Some(received), Some(at)) => accepting.go_on(row, &at, received)?,
+            (Some(_), None) => let_be(tx, row)?,
+            (None, _) => refuse(tx, row)?,
         }
     }
     Ok(accepting.outcome.woken)
 }
 
-/// The rows that wait with a request, and the events that they stand for.
-fn waiting(tx: &Transaction<'_>, code: &str) -> Result<Vec<(i64, Option<Received>)>, StoreError> {
+/// The row waits no longer.
+fn let_be(tx: &Transaction<'_>, row: i64) -> Result<(), StoreError> {
+    tx.prepare_cached("UPDATE inbound SET request = NULL WHERE seq = ?")?.execute([row])?;
+    Ok(())
+}
+
+/// The row goes, unless another agent has it: somebody may ask at one agent and be heard by another.
+fn refuse(tx: &Transaction<'_>, row: i64) -> Result<(), StoreError> {
+    let had =
+        "SELECT 1 FROM turn_items WHERE inbound = ?1 UNION ALL SELECT 1 FROM contexts WHERE inbound = ?1";
+    if tx.prepare_cached(had)?.exists([row])? {
+        return let_be(tx, row);
+    }
+    tx.execute("DELETE FROM inbound_files WHERE inbound = ?", [row])?;
+    tx.execute("DELETE FROM inbound WHERE seq = ?", [row])?;
+    Ok(())
+}
+
+/// A row that waits with a request.
+struct Waiting {
+    row: i64,
+    /// The account that received it.
+    channel: String,
+    account: String,
+    /// The event that it stands for.
+    received: Option<Received>,
+}
+
+/// The rows that wait with a request.
+fn waiting(tx: &Transaction<'_>, code: &str) -> Result<Vec<Waiting>, StoreError> {
     let mut rows = tx.prepare_cached(
-        "SELECT seq, sender, peer, thread, kind, text, platform_id, facts FROM inbound WHERE request = ? ORDER BY seq",
+        "SELECT seq, sender, peer, thread, kind, text, platform_id, facts, channel, account FROM inbound
+         WHERE request = ? ORDER BY seq",
     )?;
     let rows = rows.query_map([code], |row| {
         let facts: Option<String> = row.get(7)?;
@@ -138,7 +168,12 @@ fn waiting(tx: &Transaction<'_>, code: &str) -> Result<Vec<(i64, Option<Received
         let author = row.get::<_, Option<String>>(1)?.unwrap_or_default();
         let conversation =
             Conversation { address: row.get(2)?, thread: row.get(3)?, ..Conversation::default() };
-        Ok((row.get(0)?, columns.event(author, conversation)))
+        Ok(Waiting {
+            row: row.get(0)?,
+            channel: row.get(8)?,
+            account: row.get(9)?,
+            received: columns.event(author, conversation),
+        })
     })?;
     Ok(rows.collect::<Result<_, _>>()?)
 }
