@@ -76,7 +76,7 @@ impl<'a> Arrival<'a> {
         let Sender { user, mut scope } = sender_of(tx, at, &received, said.user.as_deref(), routing)?;
         // Not every platform tells who took it back: it counts as whoever wrote it.
         if at.vouched.is_none() && received.author.unverified && matches!(received.event, Event::Delete) {
-            scope = scope_of_message(tx, &place, received.message_id.as_deref())?;
+            scope = scope_of_message(tx, &place, received.message_id.as_deref())?.unwrap_or(Scope::Unknown);
         }
         let mut answers = None;
         let about = received.message_id.clone();
@@ -159,14 +159,17 @@ fn trust(
     let Some(reply) = words.reply_to.as_mut().filter(|reply| !reply.mine && reply.text.is_some()) else {
         return Ok(least);
     };
-    let quoted = match &reply.author {
-        Some(author) if *author == writer => return Ok(least),
+    // Words that the hub has are trusted as they were: an owner's own message may hand on a stranger's.
+    let stored = scope_of_message(tx, place, Some(&reply.id))?;
+    let author = match &reply.author {
+        Some(author) if *author == writer => scope,
         Some(author) => {
             let known = users::trusted(tx, &routing.people, &user_id(&place.channel, author))?;
             known.unwrap_or(Scope::Unknown)
         }
-        None => scope_of_message(tx, place, Some(&reply.id))?,
+        None => stored.unwrap_or(Scope::Unknown),
     };
+    let quoted = stored.map_or(author, |stored| stored.min(author));
     if quoted == Scope::Blocked {
         reply.text = None;
     } else {
@@ -175,20 +178,21 @@ fn trust(
     Ok(least)
 }
 
-/// How far the author of a message that was received is trusted.
+/// How far a message that was received is trusted, in the least of its versions; nothing if the hub does not have it.
 fn scope_of_message(
     tx: &Transaction<'_>,
     place: &Place,
     platform_id: Option<&str>,
-) -> Result<Scope, StoreError> {
-    let mut look = tx.prepare_cached(
-        "SELECT scope FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ?
-         ORDER BY seq DESC LIMIT 1",
-    )?;
-    let found = look.query_row(params![platform_id, place.channel, place.account, place.address], |row| {
-        row.get::<_, Option<Scope>>(0)
-    });
-    Ok(found.optional()?.flatten().unwrap_or(Scope::Unknown))
+) -> Result<Option<Scope>, StoreError> {
+    let sql = format!(
+        "SELECT scope FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ? AND scope IS NOT NULL
+         ORDER BY {} LIMIT 1",
+        Scope::RANK
+    );
+    let mut look = tx.prepare_cached(&sql)?;
+    let found =
+        look.query_row(params![platform_id, place.channel, place.account, place.address], |row| row.get(0));
+    Ok(found.optional()?)
 }
 
 /// The agent that sent a message of the hub's, if it is one, and in which session. That of another thread is no session of this one.

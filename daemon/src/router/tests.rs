@@ -206,6 +206,19 @@ async fn a_quoted_message_that_the_hub_has_is_trusted_as_it_was() {
 }
 
 #[tokio::test]
+async fn an_answer_to_what_somebody_forwarded_is_trusted_as_the_forward_is() {
+    for forwarder in ["1", "2"] {
+        let hub = Hub::new(vec![route("a", "telegram:*")]);
+        let words = quoting(said("q", forwarder, "Eve's words"), None, None, true);
+        hub.receive(vec![calling(words)]).await;
+        let quote = quoting(said("k", "1", "Do that."), Some(forwarder), Some("Eve's words"), false);
+        hub.receive(vec![calling(quote)]).await;
+        let scopes: Vec<Scope> = hub.turns("a").await.into_iter().map(|(_, scope)| scope).collect();
+        assert_eq!(scopes.last(), Some(&Scope::Unknown), "forwarded by {forwarder}");
+    }
+}
+
+#[tokio::test]
 async fn patterns_match_and_a_dot_is_anything() {
     let pattern = |text: &str| Engage::Pattern(Some(Regex::new(text).unwrap()));
     let routes = vec![
