@@ -150,7 +150,8 @@ impl Config {
             return Err(invalid("routing.lease", "at least 1s"));
         }
         let lease_ms = i64::try_from(lease.as_millis()).unwrap_or(i64::MAX / 2);
-        Ok(Routing { routes: read, people, default_agent, lease_ms, ..Routing::default() })
+        let agents = self.agents.keys().cloned().collect();
+        Ok(Routing { routes: read, people, default_agent, agents, lease_ms, ..Routing::default() })
     }
 
     fn check_heartbeats(

@@ -218,7 +218,9 @@ pub(crate) fn wirings(db: &Connection, routing: &Routing, place: &Place) -> Resu
         .query_row([&place.channel, &place.account, &place.address], |row| row.get(0))
         .optional()?
         .flatten();
+    // An agent that is gone from the configuration has no conversation: a person may give it to another.
     if let Some(agent) = granted
+        && routing.knows(&agent)
         && routes.iter().all(|route| route.agent != agent)
     {
         routes.push(Route::granted(&agent, &format!("{}:{}", place.channel, place.address)));

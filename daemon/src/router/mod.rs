@@ -41,6 +41,8 @@ pub struct Routing {
     pub people: People,
     /// The agent that a person wires a conversation to if no route names one.
     pub default_agent: Option<String>,
+    /// The agents of the configuration.
+    pub agents: BTreeSet<String>,
     /// How long a lease of a turn lasts if its taker says nothing, in milliseconds.
     pub lease_ms: i64,
     /// What decides at each gate.
@@ -53,6 +55,7 @@ impl Default for Routing {
             routes: vec![],
             people: People::default(),
             default_agent: None,
+            agents: BTreeSet::new(),
             lease_ms: LEASE_MS,
             gates: gates::Gates::default(),
         }
@@ -231,6 +234,11 @@ impl Routing {
             Some(route) => route.session_of(channel, account, address, thread.as_deref()),
             None => place.session(),
         }
+    }
+
+    /// Whether the configuration has this agent.
+    pub fn knows(&self, agent: &str) -> bool {
+        self.agents.contains(agent) || self.default_agent.as_deref() == Some(agent)
     }
 
     /// Whether anything that is received has a use.

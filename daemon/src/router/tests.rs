@@ -413,6 +413,24 @@ async fn a_refusal_takes_nothing_from_an_agent_that_heard_the_words_anyway() {
 }
 
 #[tokio::test]
+async fn a_conversation_of_an_agent_that_is_gone_is_asked_about_again() {
+    let mut hub = Hub::new(vec![]);
+    hub.routing.default_agent = Some("old".into());
+    let first = hub.receive(vec![calling(said("1", "2", "@hub join us"))]).await;
+    let code = first.asked[0].clone();
+    hub.store.write(move |tx| requests::decide(tx, &code, true, "operator", NOW)).await.unwrap();
+    assert!(hub.receive(vec![calling(said("2", "2", "@hub?"))]).await.woken);
+    hub.routing.default_agent = Some("new".into());
+    let again = hub.receive(vec![calling(said("3", "2", "@hub, the cellar is full of water"))]).await;
+    assert_eq!((again.woken, again.asked.len()), (false, 1));
+    hub.routing.agents.insert("old".into());
+    assert!(
+        hub.receive(vec![calling(said("4", "2", "@hub?"))]).await.woken,
+        "it is there, if not the default"
+    );
+}
+
+#[tokio::test]
 async fn an_unwired_conversation_is_asked_about_if_somebody_known_calls() {
     let mut hub = Hub::new(vec![]);
     assert_eq!(why(&hub.receive(vec![calling(said("1", "2", "x"))]).await), [Why::NotWired]);
