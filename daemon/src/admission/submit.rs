@@ -29,12 +29,11 @@ use crate::{
         receipt, receipt_of,
         row::Lane,
     },
-    people::users,
     pipeline::{Pipeline, unavailable},
-    policy::{self, Origin, Scope, Source, Touched, Verdict},
+    policy::{self, Origin, Source, Touched, Verdict},
     sessions::{self, place::Place},
     store::{StoreError, now_ms},
-    turns::lease,
+    turns::{lease, trust},
 };
 
 /// A caller's own name for a call, and what the call said.
@@ -334,21 +333,11 @@ impl Pipeline {
         if let Some(turn) = &origin.turn {
             self.keep_turn(turn).await.map_err(unavailable)?;
         }
-        let now = self.scope_now(context).map_err(unavailable)?;
-        Ok(Origin { scope: origin.scope.into_iter().chain(now).min(), ..origin })
-    }
-
-    /// How far the least trusted author of a context's words is trusted now, if anybody has said so: who was shut out since they wrote
-    /// has no more say than a stranger.
-    fn scope_now(&self, context: &str) -> Result<Option<Scope>, StoreError> {
+        // Who was shut out since they wrote, or is nobody's any more, has no more say than a stranger.
         let people = &self.0.routing.people;
-        self.outbox().store().look(|db| {
-            let mut least = None;
-            for author in sessions::authors(db, context)? {
-                least = least.into_iter().chain(users::trusted(db, people, &author)?).min();
-            }
-            Ok(least)
-        })
+        let now =
+            self.outbox().store().look(|db| trust::of_context(db, people, context)).map_err(unavailable)?;
+        Ok(Origin { scope: origin.scope.into_iter().chain(now).min(), ..origin })
     }
 
     /// Keeps the turn that a call belongs to: whoever calls is at work. Written down only if it is time to prolong its lease.
@@ -375,7 +364,7 @@ impl Pipeline {
             .0
             .outbox
             .store()
-            .look(|db| sessions::least_trusted_at_work(db, agent, turn))
+            .look(|db| sessions::least_trusted_at_work(db, &self.0.routing.people, agent, turn))
             .map_err(unavailable)?;
         Ok(Source { origin, least_trusted })
     }

@@ -15,7 +15,11 @@ use crate::{
 pub(super) fn scope(pipeline: &Pipeline, agent: &str, origin: Option<&Origin>) -> Result<Scope, Refusal> {
     match origin {
         Some(origin) => Ok(origin.scope.unwrap_or(Scope::Owner)),
-        None => pipeline.outbox().store().look(|db| book::least_at_work(db, agent)).map_err(broken),
+        None => pipeline
+            .outbox()
+            .store()
+            .look(|db| book::least_at_work(db, &pipeline.0.routing.people, agent))
+            .map_err(broken),
     }
 }
 

@@ -58,6 +58,26 @@ pub fn trusted(db: &Connection, people: &People, id: &str) -> Result<Option<Scop
     }
 }
 
+/// How far somebody with all these ids is trusted now: as far as the best known of them, and not at all if one was shut out; nothing if
+/// nobody has said of any.
+///
+/// # Errors
+/// The database.
+pub fn trusted_by_any(
+    db: &Connection,
+    people: &People,
+    ids: impl IntoIterator<Item = impl AsRef<str>>,
+) -> Result<Option<Scope>, StoreError> {
+    let mut best = None;
+    for id in ids {
+        match trusted(db, people, id.as_ref())? {
+            Some(Scope::Blocked) => return Ok(Some(Scope::Blocked)),
+            said => best = best.max(said),
+        }
+    }
+    Ok(best)
+}
+
 /// Grants a scope to somebody, in place of the one before; `Unknown` takes back what was granted.
 ///
 /// # Errors

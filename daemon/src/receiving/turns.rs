@@ -76,7 +76,8 @@ impl Pipeline {
             .store()
             .write(move |tx| {
                 let now = now_ms();
-                match lease::take(tx, &agent, now, routing.lease_until(now), now.saturating_add(ttl))? {
+                let (until, context_until) = (routing.lease_until(now), now.saturating_add(ttl));
+                match lease::take(tx, &agent, now, until, context_until, &routing.people)? {
                     Some(leased) => {
                         let signs = Signs::of(tx, &agent, &leased)?;
                         Ok::<_, StoreError>(Some((view(tx, &leased, &routing.people)?, signs)))
@@ -110,7 +111,7 @@ impl Pipeline {
             .store()
             .write(move |tx| {
                 let until = routing.lease_until(now_ms());
-                Ok(match lease::more(tx, &agent, &id, &lease, until)? {
+                Ok(match lease::more(tx, &agent, &id, &lease, until, &routing.people)? {
                     Ok(seq) => Ok(view(tx, &Leased { seq, id, lease, context: None }, &routing.people)?),
                     Err(not_held) => Err(not_held),
                 })

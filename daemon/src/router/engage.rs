@@ -132,7 +132,9 @@ impl Accepting<'_> {
         }
         let (tx, now, received) = (self.tx, self.now, &arrival.received);
         let Place { channel, account, address, thread } = &arrival.place;
-        let Columns { kind, text, platform_id, facts } = Columns::of(received, arrival.late);
+        let Columns { kind, text, platform_id, mut facts } = Columns::of(received, arrival.late);
+        facts.user.clone_from(&arrival.said.user);
+        facts.vouched = arrival.at.vouched.is_some();
         let json = serde_json::to_string(&facts).unwrap_or_default();
         let (author, scope, said_at) = (&received.author, arrival.trust, received.said_at);
         tx.prepare_cached(

@@ -108,17 +108,8 @@ impl SenderResolver for Rules {
     ) -> Result<Sender, StoreError> {
         let own = user_id(channel, &author.id);
         let also = author.same_as.iter().map(|id| user_id(channel, id));
-        let mut best = Scope::Unknown;
-        for user in said.map(str::to_owned).into_iter().chain([own.clone()]).chain(also) {
-            match users::trusted(db, people, &user)? {
-                Some(Scope::Blocked) => {
-                    best = Scope::Blocked;
-                    break;
-                }
-                Some(scope) => best = best.max(scope),
-                None => {}
-            }
-        }
+        let ids = said.map(str::to_owned).into_iter().chain([own.clone()]).chain(also);
+        let best = users::trusted_by_any(db, people, ids)?.unwrap_or(Scope::Unknown);
         let scope = if author.unverified && best > Scope::Unknown { Scope::Unknown } else { best };
         Ok(Sender { user: said.map_or(own, str::to_owned), scope })
     }

@@ -1,4 +1,4 @@
-use rusqlite::params;
+use rusqlite::{Transaction, params};
 
 use super::{
     accept::{NotWritten, Outcome, accept},
@@ -250,8 +250,10 @@ async fn what_is_accumulated_is_read_with_what_wakes() {
     let outcome = hub.receive(vec![said("1", "2", "we need milk")]).await;
     assert_eq!((outcome.woken, outcome.rows.len()), (false, 1));
     hub.receive(vec![calling(said("2", "1", "note that"))]).await;
-    let leased =
-        hub.store.write(|tx| lease::take(tx, "a", NOW + 5_000, NOW + 60_000, NOW + 60_000)).await.unwrap();
+    let people = hub.routing.people.clone();
+    let take =
+        move |tx: &Transaction<'_>| lease::take(tx, "a", NOW + 5_000, NOW + 60_000, NOW + 60_000, &people);
+    let leased = hub.store.write(take).await.unwrap();
     assert!(leased.is_some());
     let items = "SELECT count(*) FROM turn_items WHERE turn IS NOT NULL AND NOT engages";
     assert_eq!(hub.count(items).await, 1);
@@ -393,6 +395,29 @@ async fn what_waited_goes_to_the_agent_of_the_account_that_received_it() {
     let sessions = async |agent| hub.turns(agent).await.into_iter().map(|turn| turn.0).collect::<Vec<_>>();
     assert_eq!(sessions("a").await, ["telegram/home:9"]);
     assert_eq!(sessions("b").await, ["telegram/work:9"]);
+}
+
+#[tokio::test]
+async fn what_waited_is_judged_by_all_ids_that_its_author_came_with() {
+    let mut hub = Hub::new(vec![]);
+    hub.routing.default_agent = Some("a".into());
+    let mut known_by_another = direct(said("1", "9", "hi"));
+    known_by_another.author.same_as = vec!["1".into()];
+    let by_a_hook = Said { user: Some("tg:1".into()), ..Said::default() };
+    let asked = [
+        hub.receive(vec![known_by_another]).await.asked,
+        receive_with(&hub, direct(said("2", "8", "hi")), by_a_hook).await.unwrap().asked,
+    ];
+    for code in asked.into_iter().flatten() {
+        let (at, routing) = (hub.at.clone(), hub.routing.clone());
+        let let_in = move |tx: &Transaction<'_>| {
+            let request = requests::decide(tx, &code, true, "operator", NOW)?.unwrap();
+            waiting::release(tx, &request, |_, _| Some(at.clone()), &routing, NOW)
+        };
+        assert!(hub.store.write(let_in).await.unwrap());
+    }
+    let scopes: Vec<Scope> = hub.turns("a").await.into_iter().map(|turn| turn.1).collect();
+    assert_eq!(scopes, [Scope::Owner; 2]);
 }
 
 #[tokio::test]

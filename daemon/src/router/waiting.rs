@@ -14,6 +14,7 @@ use crate::{
     audit::{self, Entry, Event as AuditEvent},
     channels::received::{Conversation, Event, Received},
     people::requests::{self, Ask, Asked, What},
+    policy::Scope,
     store::StoreError,
     turns::stored::Columns,
 };
@@ -85,9 +86,16 @@ impl Accepting<'_> {
     }
 
     /// A row that waited with a request goes its way, now that a person let it in.
-    fn go_on(&mut self, row: i64, at: &Receiving, received: Received) -> Result<(), StoreError> {
-        // The hooks let it through when it came.
-        let mut arrival = Arrival::know(self.tx, at, received, Said::NOTHING, self.routing, self.now)?;
+    fn go_on(
+        &mut self,
+        row: i64,
+        at: &Receiving,
+        received: Received,
+        user: Option<String>,
+    ) -> Result<(), StoreError> {
+        // The hooks let it through when it came, and said then who it is.
+        let said = Said { user, ..Said::default() };
+        let mut arrival = Arrival::know(self.tx, at, received, &said, self.routing, self.now)?;
         arrival.row = Some(row);
         let let_in = "UPDATE inbound SET request = NULL, scope = ? WHERE seq = ?";
         self.tx.execute(let_in, params![arrival.trust, row])?;
@@ -113,9 +121,10 @@ pub fn release(
 ) -> Result<bool, StoreError> {
     let mut accepting = Accepting::new(tx, routing, now);
     let is_allowed = request.decided.as_deref() == Some("allowed");
-    for Waiting { row, channel, account, received } in waiting(tx, &request.code)? {
-        match (received.filter(|_| is_allowed), receiving(&channel, &account)) {
-            (Some(received), Some(at)) => accepting.go_on(row, &at, received)?,
+    for Waiting { row, channel, account, user, vouched, received } in waiting(tx, &request.code)? {
+        let at = receiving(&channel, &account);
+        match (received.filter(|_| is_allowed), at.map(|at| Receiving { vouched, ..at })) {
+            (Some(received), Some(at)) => accepting.go_on(row, &at, received, user)?,
             (Some(_), None) => let_be(tx, row)?,
             (None, _) => refuse(tx, row)?,
         }
@@ -147,6 +156,10 @@ struct Waiting {
     /// The account that received it.
     channel: String,
     account: String,
+    /// Who its author is, if a hook said so.
+    user: Option<String>,
+    /// How far whoever handed it over vouched for it.
+    vouched: Option<Scope>,
     /// The event that it stands for.
     received: Option<Received>,
 }
@@ -154,7 +167,7 @@ struct Waiting {
 /// The rows that wait with a request.
 fn waiting(tx: &Transaction<'_>, code: &str) -> Result<Vec<Waiting>, StoreError> {
     let mut rows = tx.prepare_cached(
-        "SELECT seq, sender, peer, thread, kind, text, platform_id, facts, channel, account FROM inbound
+        "SELECT seq, sender, peer, thread, kind, text, platform_id, facts, channel, account, scope FROM inbound
          WHERE request = ? ORDER BY seq",
     )?;
     let rows = rows.query_map([code], |row| {
@@ -172,6 +185,8 @@ fn waiting(tx: &Transaction<'_>, code: &str) -> Result<Vec<Waiting>, StoreError>
             row: row.get(0)?,
             channel: row.get(8)?,
             account: row.get(9)?,
+            user: columns.facts.user.clone(),
+            vouched: row.get::<_, Option<Scope>>(10)?.filter(|_| columns.facts.vouched),
             received: columns.event(author, conversation),
         })
     })?;

@@ -14,10 +14,11 @@ use crate::{
     agents,
     audit::{self, Entry, Event},
     message::target::Target,
-    people::user_id,
+    people::People,
     plain_text::one_line,
     policy::{LeastTrusted, Origin, Scope},
     store::{Store, StoreError, now_ms},
+    turns::trust,
 };
 
 /// A message that somebody wrote to an agent.
@@ -265,40 +266,32 @@ pub async fn origin(
     })
 }
 
-/// Who wrote what the turn of a context has in it, or, if it has none, what it was issued for: ids of people.
-///
-/// # Errors
-/// The database.
-pub fn authors(db: &Connection, token: &str) -> Result<Vec<String>, StoreError> {
-    let mut authors = db.prepare_cached(
-        "SELECT DISTINCT channel, sender FROM inbound WHERE sender IS NOT NULL AND seq IN (
-             SELECT inbound FROM contexts WHERE hash = ?1
-             UNION SELECT turn_items.inbound FROM turn_items JOIN contexts ON contexts.turn = turn_items.turn WHERE hash = ?1)",
-    )?;
-    let id = |row: &Row<'_>| Ok(user_id(&row.get::<_, String>(0)?, &row.get::<_, String>(1)?));
-    Ok(authors.query_map([agents::hash(token)], id)?.collect::<Result<_, _>>()?)
-}
-
-/// The least trusted turn that an agent is at and that no owner's words alone began; none while it is at the turn `but`, whose own
-/// trust counts then.
+/// The least trusted turn that an agent is at and that no owner's words alone began, as far as they are trusted now; none while it is at
+/// the turn `but`, whose own trust counts then.
 ///
 /// # Errors
 /// The database.
 pub fn least_trusted_at_work(
     db: &Connection,
+    people: &People,
     agent: &str,
     but: Option<&str>,
 ) -> Result<Option<LeastTrusted>, StoreError> {
-    let sql = format!(
-        "SELECT seq, id, scope FROM turns WHERE agent = ?1 AND state = 'leased' AND scope <> 'owner'
+    let sql = "SELECT seq, id, scope FROM turns WHERE agent = ?1 AND state = 'leased'
              AND NOT EXISTS (SELECT 1 FROM turns WHERE id = ?2 AND agent = ?1 AND state = 'leased')
-         ORDER BY {}, seq LIMIT 1",
-        Scope::RANK
-    );
-    let turn = |row: &Row<'_>| {
-        Ok(LeastTrusted { turn: row.get(1)?, scope: row.get(2)?, because: because(db, row.get(0)?)? })
-    };
-    Ok(db.prepare_cached(&sql)?.query_row(params![agent, but], turn).optional()?)
+         ORDER BY seq";
+    let mut turns = db.prepare_cached(sql)?;
+    let turns = turns.query_map(params![agent, but], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let mut least: Option<(Scope, i64, String)> = None;
+    for turn in turns.collect::<Result<Vec<(i64, String, Scope)>, _>>()? {
+        let (seq, id, scope) = turn;
+        let scope = trust::of_turn(db, people, seq)?.map_or(scope, |now| now.min(scope));
+        if scope < least.as_ref().map_or(Scope::Owner, |least| least.0) {
+            least = Some((scope, seq, id));
+        }
+    }
+    let told = |(scope, seq, turn)| Ok(LeastTrusted { turn, scope, because: because(db, Some(seq))? });
+    least.map(told).transpose()
 }
 
 /// The longest words of a person that stand on a card, in characters.

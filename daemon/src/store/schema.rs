@@ -784,6 +784,9 @@ CREATE TABLE seen (
     read_at INTEGER,
     PRIMARY KEY (message, idx)
 ) STRICT, WITHOUT ROWID;
+","
+-- Whose words the turn goes back to that scheduled a task, as JSON. Of a task from before, how far it is trusted stands as it was.
+ALTER TABLE tasks ADD COLUMN writers TEXT;
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].

@@ -10,10 +10,11 @@ use crate::{
     audit::{self, Entry, Event},
     clock::Time,
     message::{MessageId, target::Target},
+    people::People,
     policy::{Origin, Scope},
     sessions::least_trusted_at_work,
     store::StoreError,
-    turns::Cause,
+    turns::{Cause, trust},
 };
 
 /// The same call within this is the same task, in milliseconds: its first answer was lost.
@@ -139,10 +140,11 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: i64) -> Result<Result<Task,
     let session =
         bound.as_ref().and_then(|of| of.session.clone()).unwrap_or_else(|| format!("{OWN_SESSION}{id}"));
     let place = bound.as_ref().map(|of| &of.place);
+    let writers = trust::writers(tx, agent, bound.as_ref().and_then(|of| of.turn.as_deref()))?;
     tx.prepare_cached(
         "INSERT INTO tasks (id, agent, schedule, zone, recurs, prompt, session, scope, because, channel, account, address, thread,
-             at, next_at, try_at)
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15)",
+             at, next_at, try_at, writers)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?15, ?16)",
     )?
     .execute(params![
         id,
@@ -159,7 +161,8 @@ pub fn add(tx: &Transaction<'_>, new: &NewTask, now: i64) -> Result<Result<Task,
         place.map(|place| &place.address),
         place.and_then(|place| place.thread.as_ref()),
         now,
-        schedule.first
+        schedule.first,
+        serde_json::to_string(&writers).unwrap_or_default()
     ])?;
     let detail =
         json!({"task": id, "agent": agent, "when": schedule.written, "scope": scope, "session": session});
@@ -235,8 +238,14 @@ pub fn list(db: &Connection, agent: Option<&str>, ended: bool, limit: u32) -> Re
 ///
 /// # Errors
 /// The database.
-pub fn list_own(db: &Connection, agent: &str, ended: bool, limit: u32) -> Result<Vec<Task>, StoreError> {
-    listed(db, Some(agent), least_at_work(db, agent)?, ended, limit)
+pub fn list_own(
+    db: &Connection,
+    people: &People,
+    agent: &str,
+    ended: bool,
+    limit: u32,
+) -> Result<Vec<Task>, StoreError> {
+    listed(db, Some(agent), least_at_work(db, people, agent)?, ended, limit)
 }
 
 fn listed(
@@ -275,8 +284,8 @@ pub fn cancel(tx: &Transaction<'_>, id: &str, by: &str, now: i64) -> Result<bool
 ///
 /// # Errors
 /// The database.
-pub fn least_at_work(db: &Connection, agent: &str) -> Result<Scope, StoreError> {
-    Ok(least_trusted_at_work(db, agent, None)?.map_or(Scope::Owner, |least| least.scope))
+pub fn least_at_work(db: &Connection, people: &People, agent: &str) -> Result<Scope, StoreError> {
+    Ok(least_trusted_at_work(db, people, agent, None)?.map_or(Scope::Owner, |least| least.scope))
 }
 
 /// Lets go of tasks that ended before `before`, a few at a time; how many went.

@@ -15,7 +15,7 @@ use crate::{
     turns::{
         Cause,
         open::{Opened, Opening, open},
-        stored::Facts,
+        stored::{Facts, Writer},
     },
 };
 
@@ -42,6 +42,7 @@ struct Due {
     session: String,
     scope: Scope,
     because: Option<String>,
+    writers: Vec<Writer>,
     place: Option<Place>,
     /// When it is due.
     at: i64,
@@ -55,6 +56,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Due> {
         }
         None => None,
     };
+    let writers: Option<String> = row.get(15)?;
     Ok(Due {
         seq: row.get(0)?,
         id: row.get(1)?,
@@ -66,6 +68,7 @@ fn read(row: &Row<'_>) -> rusqlite::Result<Due> {
         session: row.get(7)?,
         scope: row.get(8)?,
         because: row.get(9)?,
+        writers: writers.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default(),
         place,
         at: row.get(14)?,
     })
@@ -86,7 +89,7 @@ pub fn next(db: &Connection) -> Result<Option<i64>, StoreError> {
 /// The database: nothing has happened.
 pub fn run(tx: &Transaction<'_>, knows: impl Fn(&str) -> bool, now: i64) -> Result<Outcome, StoreError> {
     let mut rows = tx.prepare_cached(
-        "SELECT seq, id, agent, schedule, zone, recurs, prompt, session, scope, because, channel, account, address, thread, next_at
+        "SELECT seq, id, agent, schedule, zone, recurs, prompt, session, scope, because, channel, account, address, thread, next_at, writers
          FROM tasks WHERE ended_at IS NULL AND try_at <= ? ORDER BY try_at, seq LIMIT ?",
     )?;
     let due: Vec<Due> = rows.query_map(params![now, STEP], read)?.collect::<Result<_, _>>()?;
@@ -137,8 +140,13 @@ fn one(
 
 /// The row that its agent reads. One in no conversation names itself where others name theirs.
 fn write(tx: &Transaction<'_>, task: &Due, late: bool, now: i64) -> Result<i64, StoreError> {
-    let facts =
-        Facts { late, task: Some(task.id.clone()), because: task.because.clone(), ..Facts::default() };
+    let facts = Facts {
+        late,
+        task: Some(task.id.clone()),
+        because: task.because.clone(),
+        writers: task.writers.clone(),
+        ..Facts::default()
+    };
     let place = task.place.as_ref();
     let facts = serde_json::to_string(&facts).unwrap_or_default();
     tx.prepare_cached(

@@ -66,9 +66,11 @@ impl Tasks {
 
     async fn take(&self, now: i64) -> Option<TurnView> {
         self.store
-            .write(move |tx| match lease::take(tx, "a", now, now + MINUTE, now + MINUTE)? {
-                Some(leased) => view(tx, &leased, &People::default()).map(Some),
-                None => Ok(None),
+            .write(move |tx| {
+                match lease::take(tx, "a", now, now + MINUTE, now + MINUTE, &People::default())? {
+                    Some(leased) => view(tx, &leased, &People::default()).map(Some),
+                    None => Ok(None),
+                }
             })
             .await
             .unwrap()
@@ -144,6 +146,31 @@ async fn what_it_sends_elsewhere_is_judged_by_the_words_that_scheduled_it() {
         .await
         .unwrap();
     assert_eq!(kept, "Ann (local:ann) wrote: \"remind me\"");
+}
+
+#[tokio::test]
+async fn a_task_is_trusted_as_far_as_whoever_scheduled_it_is_by_now() {
+    for (facts, scope) in [("{}", Scope::Unknown), (r#"{"vouched": true}"#, Scope::Owner)] {
+        let tasks = Tasks::open();
+        let put = move |tx: &rusqlite::Transaction<'_>| {
+            tx.execute_batch(
+                "INSERT INTO turns (seq, id, agent, session, cause, scope, state, due_at, at)
+                     VALUES (7, 'm7', 'a', 's', 'message', 'owner', 'leased', 0, 0);
+                 INSERT INTO inbound (seq, channel, account, peer, sender, text, at, scope)
+                     VALUES (1, 'local', 'home', 'ann', 'ann', 'Open the door at six.', 0, 'owner');
+                 INSERT INTO turn_items (agent, inbound, session, turn, engages) VALUES ('a', 1, 's', 7, 1);",
+            )?;
+            Ok::<_, StoreError>(tx.execute("UPDATE inbound SET facts = ?", [facts])?)
+        };
+        tasks.store.write(put).await.unwrap();
+        let bound = Origin { turn: Some("m7".into()), ..origin(Scope::Owner) };
+        let task = tasks.add(new("in 2h", "Open the door.", Some(bound))).await;
+        tasks.run_sql("UPDATE turns SET state = 'done'").await;
+        let at = task.next_at.unwrap().0;
+        assert!(tasks.due(at).await.woken);
+        // Nobody is in the configuration by then.
+        assert_eq!(tasks.take(at).await.unwrap().scope, scope, "{facts}");
+    }
 }
 
 #[tokio::test]
@@ -277,7 +304,7 @@ async fn one_that_is_taken_back_is_not_due_and_stands_with_those_that_are_over()
 #[tokio::test]
 async fn a_call_without_a_context_counts_as_the_least_trusted_turn_that_its_agent_is_at() {
     let tasks = Tasks::open();
-    let least = async || tasks.store.read(|db| least_at_work(db, "a")).await.unwrap();
+    let least = async || tasks.store.read(|db| least_at_work(db, &People::default(), "a")).await.unwrap();
     assert_eq!(least().await, Scope::Owner);
     for (id, scope, state) in [
         ("1", "owner", "leased"),

@@ -1,13 +1,14 @@
 //! A turn is taken by a lease, kept by whoever works at it, handed back when the lease runs out, and ended once.
 
-use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
+use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde_json::json;
 
-use super::{MAX_LOOSE, PAUSES_MS, TurnState};
+use super::{MAX_LOOSE, PAUSES_MS, TurnState, trust};
 use crate::{
     agents,
     audit::{self, Entry, Event},
     clock::rfc3339,
+    people::People,
     policy::Scope,
     random,
     store::StoreError,
@@ -50,7 +51,8 @@ pub fn next_due(db: &Connection, agent: &str) -> Result<Option<i64>, StoreError>
     Ok(db.prepare_cached(&format!("SELECT min(due_at) {TAKEABLE}"))?.query_row([agent], |row| row.get(0))?)
 }
 
-/// Takes the turn of an agent that is due first, by a lease `until` then. Its context is valid until `context_until`.
+/// Takes the turn of an agent that is due first, by a lease `until` then. Its context is valid until `context_until`. How far the words
+/// in it are trusted is looked at again; one in which nothing is left to answer, because whoever wrote it was shut out, ends.
 ///
 /// # Errors
 /// The database.
@@ -60,33 +62,69 @@ pub fn take(
     now: i64,
     until: i64,
     context_until: i64,
+    people: &People,
 ) -> Result<Option<Leased>, StoreError> {
+    while let Some(due) = due(tx, agent, now)? {
+        take_loose(tx, agent, &due.session, due.seq, people)?;
+        let is_left = "SELECT 1 FROM turn_items WHERE turn = ? AND engages";
+        if !tx.prepare_cached(is_left)?.exists([due.seq])? {
+            // What was to be read along waits for the next turn.
+            tx.prepare_cached("UPDATE turn_items SET turn = NULL WHERE turn = ?")?.execute([due.seq])?;
+            close(tx, due.seq, TurnState::Done, "whoever wrote it was shut out", "hub", now)?;
+            continue;
+        }
+        return lend(tx, agent, due, until, context_until).map(Some);
+    }
+    Ok(None)
+}
+
+/// A turn that can be taken.
+struct Due {
+    seq: i64,
+    id: String,
+    session: String,
+    has_place: bool,
+}
+
+/// The turn of an agent that is due first.
+fn due(tx: &Transaction<'_>, agent: &str, now: i64) -> Result<Option<Due>, StoreError> {
     let sql = format!(
         "SELECT seq, id, session, channel IS NOT NULL {TAKEABLE} AND due_at <= ?2 ORDER BY due_at, seq LIMIT 1"
     );
-    let found = tx
-        .prepare_cached(&sql)?
-        .query_row(params![agent, now], |row| {
-            Ok((row.get(0)?, row.get(1)?, row.get::<_, String>(2)?, row.get::<_, bool>(3)?))
-        })
-        .optional()?;
-    let Some((seq, id, session, has_place)) = found else { return Ok(None) };
+    let due = |row: &Row<'_>| {
+        Ok(Due { seq: row.get(0)?, id: row.get(1)?, session: row.get(2)?, has_place: row.get(3)? })
+    };
+    Ok(tx.prepare_cached(&sql)?.query_row(params![agent, now], due).optional()?)
+}
+
+fn lend(
+    tx: &Transaction<'_>,
+    agent: &str,
+    Due { seq, id, session, has_place }: Due,
+    until: i64,
+    context_until: i64,
+) -> Result<Leased, StoreError> {
     let lease = random::hex::<16>();
     tx.prepare_cached(
         "UPDATE turns SET state = 'leased', gather = NULL, lease = ?, lease_until = ?, attempts = attempts + 1
          WHERE seq = ?",
     )?
     .execute(params![lease, until, seq])?;
-    take_loose(tx, agent, &session, seq)?;
     let context = match has_place {
         true => issue_context(tx, agent, &session, seq, context_until)?,
         false => None,
     };
-    Ok(Some(Leased { seq, id, lease, context }))
+    Ok(Leased { seq, id, lease, context })
 }
 
 /// What was kept for the session's next turn is read with this one: the newest, for an agent reads so much and no more.
-fn take_loose(tx: &Transaction<'_>, agent: &str, session: &str, turn: i64) -> Result<(), StoreError> {
+fn take_loose(
+    tx: &Transaction<'_>,
+    agent: &str,
+    session: &str,
+    turn: i64,
+    people: &People,
+) -> Result<(), StoreError> {
     tx.prepare_cached(
         "UPDATE turn_items SET turn = ?3 WHERE agent = ?1 AND inbound IN (
              SELECT inbound FROM turn_items WHERE agent = ?1 AND session = ?2 AND turn IS NULL
@@ -99,6 +137,7 @@ fn take_loose(tx: &Transaction<'_>, agent: &str, session: &str, turn: i64) -> Re
     if omitted > 0 {
         tx.execute("UPDATE turns SET omitted = omitted + ? WHERE seq = ?", params![omitted as i64, turn])?;
     }
+    trust::look_again(tx, people, turn)?;
     lower(tx, turn)
 }
 
@@ -170,6 +209,7 @@ pub fn more(
     id: &str,
     lease: &str,
     until: i64,
+    people: &People,
 ) -> Result<Result<i64, NotHeld>, StoreError> {
     let seq = match held(tx, agent, id, lease)? {
         Ok(seq) => seq,
@@ -190,7 +230,7 @@ pub fn more(
         "DELETE FROM turns WHERE agent = ? AND session = ? AND state = 'waiting' AND cause = 'message'",
         [agent, &session],
     )?;
-    take_loose(tx, agent, &session, seq)?;
+    take_loose(tx, agent, &session, seq, people)?;
     tx.execute("UPDATE turns SET lease_until = ? WHERE seq = ?", params![until, seq])?;
     Ok(Ok(seq))
 }

@@ -7,6 +7,7 @@
 //! - [`open`]: a turn begins, or grows;
 //! - [`lease`]: it is taken, kept, handed back and ended;
 //! - [`expiry`]: what is taken back from who does not end it;
+//! - [`trust`]: how far its words are trusted now;
 //! - [`stored`]: how what was received stands in its row;
 //! - [`items`]: what its taker is told;
 //! - [`listing`]: what a person is told;
@@ -20,6 +21,7 @@ pub mod open;
 pub mod stored;
 #[cfg(test)]
 mod tests;
+pub mod trust;
 pub mod wake;
 
 use rusqlite::{

@@ -24,6 +24,15 @@ pub struct Facts {
     /// The account was meant.
     #[serde(skip_serializing_if = "is_false")]
     pub mentions_me: bool,
+    /// Other ids of the author, as the platform told them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub same_as: Vec<String>,
+    /// Who the author is, if a hook said so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user: Option<String>,
+    /// Whoever handed it over vouched for it, whoever the author is.
+    #[serde(skip_serializing_if = "is_false")]
+    pub vouched: bool,
     /// Nobody vouches for the author.
     #[serde(skip_serializing_if = "is_false")]
     pub unverified: bool,
@@ -69,6 +78,20 @@ pub struct Facts {
     /// Whose words started the turn that scheduled it, and which.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// Whose words those are that the turn which scheduled it goes back to.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub writers: Vec<Writer>,
+}
+
+/// Somebody whose words something goes back to.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Writer {
+    /// All their ids, as people are known by them.
+    pub ids: Vec<String>,
+    /// Whether somebody vouched for the words, whoever wrote them.
+    #[serde(skip_serializing_if = "is_false")]
+    pub vouched: bool,
 }
 
 /// The message that one answers.
@@ -115,6 +138,7 @@ impl Columns {
             title: conversation.title.clone(),
             mentions_me: *mentions_me,
             unverified: author.unverified,
+            same_as: author.same_as.clone(),
             late,
             ..Facts::default()
         };
@@ -168,7 +192,7 @@ impl Columns {
         conversation.title.clone_from(&facts.title);
         let author = Author {
             id: author,
-            same_as: vec![],
+            same_as: facts.same_as.clone(),
             name: facts.name.clone(),
             kind: AuthorKind::Person,
             unverified: facts.unverified,

@@ -7,7 +7,7 @@ use super::{
     *,
 };
 use crate::{
-    people::People,
+    people::{People, Person, users},
     policy::Scope,
     sessions::place::Place,
     store::{Store, StoreError},
@@ -18,6 +18,13 @@ const NOW: i64 = 1_700_000_000_000;
 struct Turns {
     _directory: tempfile::TempDir,
     store: Store,
+}
+
+/// Two owners.
+fn home() -> People {
+    let owner =
+        |name: &str| (Person { name: name.into(), scope: Scope::Owner }, vec![format!("local:{name}")]);
+    People::new([owner("ann"), owner("bob")]).unwrap()
 }
 
 impl Turns {
@@ -58,7 +65,21 @@ impl Turns {
     }
 
     async fn take(&self, now: i64) -> Option<Leased> {
-        self.store.write(move |tx| take(tx, "a", now, now + LEASE_MS, now + 60_000)).await.unwrap()
+        self.take_while(home(), now).await
+    }
+
+    /// While these are the people of the configuration.
+    async fn take_while(&self, people: People, now: i64) -> Option<Leased> {
+        self.store.write(move |tx| take(tx, "a", now, now + LEASE_MS, now + 60_000, &people)).await.unwrap()
+    }
+
+    async fn run(&self, sql: &'static str) {
+        self.store.write(move |tx| Ok::<_, StoreError>(tx.execute_batch(sql)?)).await.unwrap();
+    }
+
+    async fn scopes(&self) -> Vec<(TurnState, Scope)> {
+        let all = self.store.read(|db| list(db, &Filter { limit: 10, ..Filter::default() })).await.unwrap();
+        all.into_iter().map(|turn| (turn.state, turn.scope)).collect()
     }
 
     async fn end(&self, turn: &Leased) -> Result<(), NotHeld> {
@@ -131,7 +152,11 @@ async fn what_comes_behind_a_lease_waits_or_is_asked_for() {
     turns.write("ann", "two", NOW + 2_000).await;
     assert_eq!(turns.take(NOW + 9_000).await, None);
     let Leased { seq, id, lease, .. } = turn.clone();
-    let same = turns.store.write(move |tx| more(tx, "a", &id, &lease, NOW + 3_000 + LEASE_MS)).await.unwrap();
+    let same = turns
+        .store
+        .write(move |tx| more(tx, "a", &id, &lease, NOW + 3_000 + LEASE_MS, &home()))
+        .await
+        .unwrap();
     assert_eq!(same, Ok(seq));
     assert_eq!(turns.items(seq).await, ["one", "two"]);
     turns.end(&turn).await.unwrap();
@@ -144,17 +169,15 @@ async fn the_context_is_that_of_the_turns_own_conversation_whatever_was_taken_in
     turns.write("ann", "the code of the safe?", NOW).await;
     let turn = turns.take(NOW + 1_000).await.unwrap();
     turns.write("bob", "hello", NOW + 2_000).await;
-    let elsewhere = "UPDATE inbound SET peer = 'other' WHERE text = 'hello'";
-    turns.store.write(move |tx| Ok::<_, StoreError>(tx.execute(elsewhere, [])?)).await.unwrap();
+    turns.run("UPDATE inbound SET peer = 'other' WHERE text = 'hello'").await;
     let Leased { id, lease, .. } = turn.clone();
-    turns.store.write(move |tx| more(tx, "a", &id, &lease, NOW + LEASE_MS)).await.unwrap().unwrap();
+    turns.store.write(move |tx| more(tx, "a", &id, &lease, NOW + LEASE_MS, &home())).await.unwrap().unwrap();
     assert_eq!(turns.items(turn.seq).await, ["the code of the safe?", "hello"]);
     let Leased { id, lease, .. } = turn;
     turns.store.write(move |tx| give_back(tx, "a", &id, &lease, "busy", NOW + 3_000)).await.unwrap().unwrap();
     let context = turns.take(NOW + 4_000).await.unwrap().context.unwrap();
     // The context outlives this test's clock.
-    let lasts = "UPDATE contexts SET expires_at = 9223372036854775807";
-    turns.store.write(move |tx| Ok::<_, StoreError>(tx.execute(lasts, [])?)).await.unwrap();
+    turns.run("UPDATE contexts SET expires_at = 9223372036854775807").await;
     let origin = crate::sessions::origin(&turns.store, "a", &context).await.unwrap().unwrap();
     assert_eq!(origin.place.to_string(), "local:room");
 }
@@ -310,5 +333,65 @@ async fn a_turn_says_who_wrote_the_words_that_are_answered() {
         let reply = told.items[0].reply_to.as_ref().unwrap();
         let author = reply.author.as_ref().map(|author| (author.id.as_str(), author.name.as_deref()));
         assert_eq!((reply.mine, author), (mine, wrote), "{facts}");
+    }
+}
+
+/// Somebody of the configuration.
+fn one(id: &str, scope: Scope) -> People {
+    People::new([(Person { name: "one".into(), scope }, vec![id.to_owned()])]).unwrap()
+}
+
+#[tokio::test]
+async fn who_is_an_owner_no_more_is_none_when_a_turn_is_taken() {
+    for (facts, people, scope) in [
+        (r#"{}"#, one("local:ann", Scope::Owner), Scope::Owner),
+        (r#"{}"#, one("local:ann", Scope::Known), Scope::Known),
+        (r#"{}"#, People::default(), Scope::Unknown),
+        (r#"{"same_as": ["anna"]}"#, one("local:anna", Scope::Owner), Scope::Owner),
+        (r#"{"same_as": ["anna"]}"#, one("local:anna", Scope::Known), Scope::Known),
+        (r#"{"same_as": ["anna"]}"#, People::default(), Scope::Unknown),
+        (r#"{"user": "tg:7"}"#, one("tg:7", Scope::Owner), Scope::Owner),
+        (r#"{"user": "tg:7"}"#, People::default(), Scope::Unknown),
+        (r#"{"vouched": true}"#, People::default(), Scope::Owner),
+        (r#"{"vouched": true}"#, one("local:ann", Scope::Known), Scope::Known),
+    ] {
+        let turns = Turns::new();
+        turns.write("ann", "Open the door.", NOW).await;
+        let told = "UPDATE inbound SET facts = ?";
+        turns.store.write(move |tx| Ok::<_, StoreError>(tx.execute(told, [facts])?)).await.unwrap();
+        turns.take_while(people, NOW + 1_000).await.unwrap();
+        assert_eq!(turns.scopes().await, [(TurnState::Leased, scope)], "{facts}");
+    }
+}
+
+#[tokio::test]
+async fn nothing_is_told_of_somebody_who_was_shut_out_meanwhile() {
+    let turns = Turns::new();
+    turns.write("eve", "I say this before I am shut out.", NOW).await;
+    turns.write("ann", "hello", NOW + 1).await;
+    turns.run("UPDATE inbound SET facts = '{\"same_as\": [\"evil\"]}' WHERE sender = 'eve'").await;
+    turns.store.write(|tx| users::grant(tx, "local:ann", Scope::Owner, "operator", NOW)).await.unwrap();
+    let turn = turns.take_while(one("local:evil", Scope::Blocked), NOW + 2_000).await.unwrap();
+    assert_eq!(turns.items(turn.seq).await, ["hello"]);
+    assert_eq!(turns.scopes().await, [(TurnState::Leased, Scope::Owner), (TurnState::Done, Scope::Owner)]);
+}
+
+#[tokio::test]
+async fn what_is_sent_in_a_turn_is_judged_by_whom_its_authors_are_by_now() {
+    let turns = Turns::new();
+    turns.write("ann", "Open the door.", NOW).await;
+    let context = turns.take(NOW + 1_000).await.unwrap().context.unwrap();
+    for (people, scope) in [
+        (home(), Scope::Owner),
+        (one("local:ann", Scope::Blocked), Scope::Blocked),
+        (People::default(), Scope::Unknown),
+    ] {
+        let context = context.clone();
+        let now = move |db: &rusqlite::Connection| {
+            let least = crate::sessions::least_trusted_at_work(db, &people, "a", None)?;
+            Ok::<_, StoreError>((trust::of_context(db, &people, &context)?, least.map(|least| least.scope)))
+        };
+        let least = (scope < Scope::Owner).then_some(scope);
+        assert_eq!(turns.store.read(now).await.unwrap(), (Some(scope), least));
     }
 }

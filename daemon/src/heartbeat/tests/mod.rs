@@ -158,7 +158,9 @@ impl Home {
     /// A program takes the turn and returns this; what became of it.
     async fn answers(&self, turn: &str, text: &str) -> Delivery {
         let now = self.now();
-        let leased = self.write(move |tx| take(tx, AGENT, now, now + HOUR, now + HOUR)).await.unwrap();
+        let people = self.pipeline.0.routing.people.clone();
+        let leased =
+            self.write(move |tx| take(tx, AGENT, now, now + HOUR, now + HOUR, &people)).await.unwrap();
         assert_eq!((leased.id.as_str(), leased.context.as_ref()), (turn, None), "it is in no conversation");
         let delivery = self.pipeline.deliver_heartbeat(AGENT, turn, text).await.unwrap();
         if let Delivery::Taken(receipt) = &delivery {

@@ -50,9 +50,10 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
             let limit = listed(wanted.limit)?;
             let own = (caller.role != Role::Operator).then(|| caller.name.clone());
             let pipeline = endpoint.pipeline();
+            let routing = pipeline.0.routing.clone();
             let ended = wanted.ended.unwrap_or(false);
             let read = pipeline.outbox().store().read(move |db| match own {
-                Some(agent) => book::list_own(db, &agent, ended, limit),
+                Some(agent) => book::list_own(db, &routing.people, &agent, ended, limit),
                 None => book::list(db, wanted.agent.as_deref(), ended, limit),
             });
             Ok(Json(Listed { ok: true, tasks: read.await.map_err(broken)? }).into_response())

@@ -145,7 +145,8 @@ pub(super) async fn list(tools: &Tools<'_>, arguments: &Value) -> Result<Value, 
     agents_only(tools)?;
     let Nothing {} = read(arguments, "{}")?;
     let agent = tools.caller.agent().to_owned();
-    let store = tools.pipeline.outbox().store();
-    let tasks = store.read(move |db| book::list_own(db, &agent, false, MAX_TASKS)).await.map_err(broken)?;
+    let (store, routing) = (tools.pipeline.outbox().store(), tools.pipeline.0.routing.clone());
+    let own = store.read(move |db| book::list_own(db, &routing.people, &agent, false, MAX_TASKS));
+    let tasks = own.await.map_err(broken)?;
     Ok(json!({"ok": true, "tasks": tasks}))
 }
