@@ -211,6 +211,23 @@ fn answer(
     Ok(Some(request))
 }
 
+/// Answers an open request about somebody of whom it was said elsewhere how far they are trusted: nothing is granted by it. Nothing if there
+/// is none with this code.
+///
+/// # Errors
+/// The database.
+pub fn settle(
+    tx: &Transaction<'_>,
+    code: &str,
+    allow: bool,
+    by: &str,
+    now: i64,
+) -> Result<Option<Request>, StoreError> {
+    let request = answer(tx, code, allow, by, now)?;
+    request.iter().try_for_each(|request| tell(tx, request, by))?;
+    Ok(request)
+}
+
 /// Answers an open request, and lets in whom it is about if they are; nothing if there is none with this code. What they wrote meanwhile
 /// goes its way by [`crate::router::accept::release`].
 ///
@@ -227,10 +244,14 @@ pub fn decide(
     if allow {
         let_in(tx, &request, by, now)?;
     }
+    tell(tx, &request, by)?;
+    Ok(Some(request))
+}
+
+fn tell(tx: &Transaction<'_>, request: &Request, by: &str) -> Result<(), StoreError> {
     let detail = json!({"code": request.code, "what": request.what, "subject": request.subject,
         "agent": request.agent, "decided": request.decided});
-    audit::append(tx, &Entry { actor: by, event: Event::AccessDecided, message: None, detail })?;
-    Ok(Some(request))
+    audit::append(tx, &Entry { actor: by, event: Event::AccessDecided, message: None, detail })
 }
 
 fn let_in(tx: &Transaction<'_>, request: &Request, by: &str, now: i64) -> Result<(), StoreError> {

@@ -1,6 +1,6 @@
 //! A person lets somebody in, or not: by the shell or a companion.
 
-use rusqlite::Transaction;
+use rusqlite::{Connection, Transaction};
 use serde_json::json;
 
 use super::cards;
@@ -9,13 +9,14 @@ use crate::{
     outbox::transition::TransitionError,
     people::{
         Person,
-        requests::{self, Request},
+        requests::{self, Request, What},
         user_id, users,
     },
     pipeline::Pipeline,
     policy::Scope,
     router::waiting::release,
     store::{StoreError, now_ms},
+    turns::trust,
 };
 
 /// What came of answering.
@@ -96,20 +97,48 @@ impl Pipeline {
         release(tx, request, receiving, &self.0.routing, now)
     }
 
-    /// Grants a scope to a user, or takes back what was granted.
+    /// Grants a scope to a user, or takes back what was granted. An open request about them is answered by that.
     ///
     /// # Errors
     /// The database.
-    pub async fn grant(&self, user: &str, scope: Scope, by: &str) -> Result<(), StoreError> {
+    pub async fn grant(&self, user: &str, scope: Scope, by: &str) -> Result<(), TransitionError> {
         let (user, by) = (user.to_owned(), by.to_owned());
-        self.outbox()
-            .store()
-            .write(move |tx| {
-                users::grant(tx, &user, scope, &by, now_ms())?;
-                let detail = json!({"user": user, "scope": scope});
-                let event = Event::AccessDecided;
-                audit::append(tx, &Entry { actor: &by, event, message: None, detail })
-            })
-            .await
+        let pipeline = self.clone();
+        let granted = self.outbox().store().write(move |tx| {
+            users::grant(tx, &user, scope, &by, now_ms())?;
+            let detail = json!({"user": user, "scope": scope});
+            let event = Event::AccessDecided;
+            audit::append(tx, &Entry { actor: &by, event, message: None, detail })?;
+            let mut settled = vec![];
+            for code in pipeline.said_since(tx)? {
+                settled.push(pipeline.settle_request(tx, &code, &by)?);
+            }
+            Ok::<_, TransitionError>(settled)
+        });
+        self.tell_settled(granted.await?);
+        Ok(())
+    }
+
+    /// The open requests about people of whom somebody has said since then how far they are trusted: by a grant, or in the configuration.
+    pub(super) fn said_since(&self, db: &Connection) -> Result<Vec<String>, StoreError> {
+        let mut codes = vec![];
+        for request in requests::list(db, true, now_ms(), cards::MOST)? {
+            if self.trusted_since(db, &request)?.is_some() {
+                codes.push(request.code);
+            }
+        }
+        Ok(codes)
+    }
+
+    /// How far somebody is trusted by now about whom a request asks; nothing if nobody has said.
+    pub(super) fn trusted_since(
+        &self,
+        db: &Connection,
+        request: &Request,
+    ) -> Result<Option<Scope>, StoreError> {
+        match request.what {
+            What::Person => trust::of_request(db, &self.0.routing.people, &request.code, &request.subject),
+            What::Conversation => Ok(None),
+        }
     }
 }

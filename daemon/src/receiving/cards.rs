@@ -25,6 +25,7 @@ use crate::{
     outbox::transition::{self, Change, TransitionError},
     people::requests::{self, Request},
     pipeline::{Pipeline, RECOVER, current::Current},
+    policy::Scope,
     store::{StoreError, now_ms},
 };
 
@@ -33,7 +34,7 @@ const REST: Duration = Duration::from_mins(10);
 /// After a card could not be put, before trying again: the queue or the disk had no room.
 const AGAIN: Duration = Duration::from_secs(30);
 /// The most requests that are looked at together: more than are asked in a day.
-const MOST: u32 = 100;
+pub(super) const MOST: u32 = 100;
 
 /// Requests with their cards: joined by the card's own key, for a crash may have kept it from its request.
 macro_rules! cards {
@@ -46,12 +47,14 @@ macro_rules! cards {
 impl Current {
     /// Puts requests on cards, and settles what was answered on them, for as long as the hub runs.
     pub async fn keep_cards(self) {
+        let mut replaced = self.replacements();
         let (mut asking, mut changes) = {
             let pipeline = self.pipeline();
             (pipeline.0.asking.listen(), pipeline.outbox().changes())
         };
         loop {
             asking.mark_unchanged();
+            replaced.mark_unchanged();
             let (cards, wait) = match self.pipeline().look_after_cards().await {
                 Ok(seen) => seen,
                 Err(error) => {
@@ -64,6 +67,8 @@ impl Current {
             loop {
                 tokio::select! {
                     _ = asking.changed() => break,
+                    // The configuration may say of somebody now who they are. The sender lives as long as `self`.
+                    _ = replaced.changed() => break,
                     () = &mut until => break,
                     change = changes.recv() => match change {
                         Ok(seq) if cards.contains(&seq) => break,
@@ -121,17 +126,18 @@ impl Pipeline {
             store.write(|tx| requests::expire(tx, now_ms())).await?;
         }
         let mut all = true;
-        for code in store.read(to_settle).await? {
+        let pipeline = self.clone();
+        let found = move |db: &Connection| {
+            let mut codes = to_settle(db)?;
+            codes.extend(pipeline.said_since(db)?);
+            Ok::<_, StoreError>(codes)
+        };
+        for code in store.read(found).await? {
             let (pipeline, of) = (self.clone(), code.clone());
             let settled: Result<_, TransitionError> =
-                store.write(move |tx| pipeline.settle_request(tx, &of)).await;
+                store.write(move |tx| pipeline.settle_request(tx, &of, HUB)).await;
             match settled {
-                Ok((woken, changed)) => {
-                    changed.into_iter().for_each(|seq| self.outbox().changed(seq));
-                    if woken {
-                        self.0.wake.tell();
-                    }
-                }
+                Ok(settled) => self.tell_settled([settled]),
                 Err(error) => {
                     tracing::error!(%error, code, "cannot settle a request for access");
                     all = false;
@@ -141,22 +147,37 @@ impl Pipeline {
         Ok(all)
     }
 
-    /// Settles a request, if it was answered; whether that woke an agent, and the message that changed.
-    fn settle_request(
+    /// Tells of requests that were settled: whether that woke an agent, and the message that changed, of each.
+    pub(super) fn tell_settled(&self, settled: impl IntoIterator<Item = (bool, Option<i64>)>) {
+        for (woken, changed) in settled {
+            changed.into_iter().for_each(|seq| self.outbox().changed(seq));
+            if woken {
+                self.0.wake.tell();
+            }
+        }
+    }
+
+    /// Settles a request, if it was answered: on its card, or `by` what somebody has said of whom it is about. Whether that woke an agent,
+    /// and the message that changed.
+    pub(super) fn settle_request(
         &self,
         tx: &Transaction<'_>,
         code: &str,
+        by: &str,
     ) -> Result<(bool, Option<i64>), TransitionError> {
         let now = now_ms();
+        let Some(open) = requests::get(tx, code)? else { return Ok((false, None)) };
         let denied: Option<i64> =
             tx.prepare_cached(DENIED_BY)?.query_row([code], |row| row.get(0)).optional()?;
-        if let Some(card) = denied {
+        if let Some(scope) = self.trusted_since(tx, &open)?.filter(|_| open.decided.is_none()) {
+            requests::settle(tx, code, scope > Scope::Blocked, by, now)?;
+        } else if let Some(card) = denied {
             let by = approval::decided_by(tx, card)?.unwrap_or_else(|| HUB.into());
             requests::decide(tx, code, false, &by, now)?;
         }
         let request = requests::get(tx, code)?.filter(|request| request.decided.is_some());
         let Some(request) = request else { return Ok((false, None)) };
-        Ok((self.let_go(tx, &request, now)?, withdraw(tx, code, HUB)?))
+        Ok((self.let_go(tx, &request, now)?, withdraw(tx, code, by)?))
     }
 }
 
@@ -258,3 +279,6 @@ fn call(request: &Request, words: &str, now: i64) -> Call {
     let call = Call::to_hub(Action::Send, (HUB, ACCOUNT, &address), question(request, words));
     Call { ttl: Some(Duration::from_millis(left)), ..call }
 }
+
+#[cfg(test)]
+mod tests;
