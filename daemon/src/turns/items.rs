@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension as _, params};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use super::{Cause, MAX_LOOSE, lease::Leased};
+use super::{Cause, MAX_SHOWN, lease::Leased};
 use crate::{
     channels::registry,
     clock::Time,
@@ -42,7 +42,7 @@ pub struct TurnView {
     pub tool_result_format: &'static str,
     /// What earlier takers sent in it.
     pub already_sent: Vec<Sent>,
-    /// How many older messages are left out that did not wake the agent.
+    /// How many items are left out: older ones that did not wake the agent, and those beyond the newest 150.
     pub omitted: u32,
     /// The conversation.
     pub conversation: Option<ConversationView>,
@@ -220,6 +220,9 @@ impl From<Attachment> for FileView {
     }
 }
 
+/// Whether a row is a sign and no words: whoever has to leave something out leaves these out first.
+pub(super) const IS_A_SIGN: &str = "kind IN ('reaction', 'join', 'leave')";
+
 struct Head {
     agent: String,
     session: String,
@@ -237,7 +240,7 @@ struct Head {
 /// The database.
 pub fn view(db: &Connection, leased: &Leased, people: &People) -> Result<TurnView, StoreError> {
     let head = head(db, leased.seq)?;
-    let (items, first) = items(db, leased.seq, head.place.as_ref(), people)?;
+    let Items { items, first, beyond } = items(db, leased.seq, head.place.as_ref(), people)?;
     let conversation = head.place.as_ref().map(|place| ConversationView {
         target: place.to_string(),
         kind: if first.direct { "dm" } else { "group" },
@@ -257,7 +260,7 @@ pub fn view(db: &Connection, leased: &Leased, people: &People) -> Result<TurnVie
         lease_until: Time(head.lease_until),
         tool_result_format: format,
         already_sent: sent(db, &leased.id)?,
-        omitted: head.omitted,
+        omitted: head.omitted.saturating_add(beyond),
         conversation,
         items,
     })
@@ -286,28 +289,45 @@ fn head(db: &Connection, turn: i64) -> Result<Head, StoreError> {
     })?)
 }
 
-/// The items of a turn, in the order in which they were said; and the facts of the first one that woke the agent.
+/// What stands in a turn.
+pub(super) struct Items {
+    /// Those that are shown, in the order in which they were said.
+    pub(super) items: Vec<Item>,
+    /// The facts of the first of them that woke the agent in the turn's own conversation.
+    first: Facts,
+    /// How many more there are.
+    beyond: u32,
+}
+
+/// The items of a turn: the newest, for who is at work has read the others. What the agent is to do by itself comes before all, and words
+/// before what is done to them.
 pub(super) fn items(
     db: &Connection,
     turn: i64,
     place: Option<&Target>,
     people: &People,
-) -> Result<(Vec<Item>, Facts), StoreError> {
-    let mut rows = db.prepare_cached(
-        "SELECT seq, kind, engages, coalesce(said_at, at), channel, peer, thread, platform_id, text, sender, scope, facts,
-             turn_items.agent
-         FROM turn_items JOIN inbound ON inbound.seq = turn_items.inbound WHERE turn = ?
-         ORDER BY coalesce(said_at, at), seq LIMIT ?",
-    )?;
+) -> Result<Items, StoreError> {
+    let sql = format!(
+        "SELECT * FROM (
+             SELECT seq, kind, engages, coalesce(said_at, at) AS said, channel, peer, thread, platform_id, text, sender, scope, facts,
+                 turn_items.agent
+             FROM turn_items JOIN inbound ON inbound.seq = turn_items.inbound WHERE turn = ?
+             ORDER BY kind NOT IN ('task', 'system'), {IS_A_SIGN}, seq DESC LIMIT ?)
+         ORDER BY said, seq"
+    );
+    let mut rows = db.prepare_cached(&sql)?;
+    let all: u32 = db
+        .prepare_cached("SELECT count(*) FROM turn_items WHERE turn = ?")?
+        .query_row([turn], |row| row.get(0))?;
     let mut first = None;
-    let mut rows = rows.query(params![turn, super::MAX_ITEMS * 2 + MAX_LOOSE])?;
+    let mut rows = rows.query(params![turn, MAX_SHOWN])?;
     let mut items = Vec::new();
     while let Some(row) = rows.next()? {
         let facts: Option<String> = row.get(11)?;
         let facts: Facts = facts.and_then(|json| serde_json::from_str(&json).ok()).unwrap_or_default();
         let at = Target { channel: row.get(4)?, address: row.get(5)?, thread: row.get(6)? };
         let engages: bool = row.get(2)?;
-        if engages && first.is_none() {
+        if engages && first.is_none() && place.is_none_or(|place| *place == at) {
             first = Some(facts.clone());
         }
         let handle: Option<String> = row.get(9)?;
@@ -346,7 +366,8 @@ pub(super) fn items(
             task: facts.task,
         });
     }
-    Ok((items, first.unwrap_or_default()))
+    let beyond = all.saturating_sub(u32::try_from(items.len()).unwrap_or(u32::MAX));
+    Ok(Items { items, first: first.unwrap_or_default(), beyond })
 }
 
 /// What was sent in a turn.

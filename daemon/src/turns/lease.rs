@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension as _, Row, Transaction, params};
 use serde_json::json;
 
-use super::{MAX_LOOSE, PAUSES_MS, TurnState, trust};
+use super::{MAX_LOOSE, PAUSES_MS, TurnState, items::IS_A_SIGN, trust};
 use crate::{
     agents,
     audit::{self, Entry, Event},
@@ -117,7 +117,17 @@ fn lend(
     Ok(Leased { seq, id, lease, context })
 }
 
-/// What was kept for the session's next turn is read with this one: the newest, for an agent reads so much and no more.
+/// A reaction that another one of the same person to the same message takes the place of, and both, where it was taken back.
+const CANCELLED: &str = "SELECT seq FROM (
+    SELECT seq, coalesce(facts ->> '$.removed', 0) AS removed, row_number() OVER same AS n,
+        first_value(coalesce(facts ->> '$.removed', 0)) OVER (PARTITION BY channel, account, peer, sender, facts ->> '$.about',
+            facts ->> '$.emoji' ORDER BY seq) AS began
+    FROM inbound WHERE kind = 'reaction' AND seq IN (
+        SELECT inbound FROM turn_items WHERE agent = ?1 AND session = ?2 AND turn IS NULL)
+    WINDOW same AS (PARTITION BY channel, account, peer, sender, facts ->> '$.about', facts ->> '$.emoji' ORDER BY seq DESC))
+    WHERE n > 1 OR removed AND NOT began";
+
+/// What was kept for the session's next turn is read with this one: the newest, words before signs, for an agent reads so much and no more.
 fn take_loose(
     tx: &Transaction<'_>,
     agent: &str,
@@ -125,11 +135,14 @@ fn take_loose(
     turn: i64,
     people: &People,
 ) -> Result<(), StoreError> {
-    tx.prepare_cached(
+    let cancelled =
+        format!("DELETE FROM turn_items WHERE agent = ?1 AND turn IS NULL AND inbound IN ({CANCELLED})");
+    tx.prepare_cached(&cancelled)?.execute([agent, session])?;
+    tx.prepare_cached(&format!(
         "UPDATE turn_items SET turn = ?3 WHERE agent = ?1 AND inbound IN (
-             SELECT inbound FROM turn_items WHERE agent = ?1 AND session = ?2 AND turn IS NULL
-             ORDER BY inbound DESC LIMIT ?4)",
-    )?
+             SELECT inbound FROM turn_items JOIN inbound ON inbound.seq = inbound
+             WHERE agent = ?1 AND session = ?2 AND turn IS NULL ORDER BY {IS_A_SIGN}, inbound DESC LIMIT ?4)"
+    ))?
     .execute(params![agent, session, turn, MAX_LOOSE])?;
     let omitted = tx
         .prepare_cached("DELETE FROM turn_items WHERE agent = ? AND session = ? AND turn IS NULL")?

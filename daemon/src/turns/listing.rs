@@ -109,8 +109,7 @@ pub fn show(
         .query_row(params![id, agent], |row| Ok((read(row)?, row.get::<_, i64>(14)?)))
         .optional()?;
     let Some((turn, seq)) = found else { return Ok(None) };
-    let (items, _) = items(db, seq, None, people)?;
-    Ok(Some((turn, items)))
+    Ok(Some((turn, items(db, seq, None, people)?.items)))
 }
 
 /// How many turns are in each state but `done`: waiting, leased, failed.

@@ -46,6 +46,8 @@ pub const PAUSES_MS: [i64; 3] = [0, 60_000, 300_000];
 pub const MAX_ITEMS: u32 = 50;
 /// The most items beside them that the agent is told; older ones are left out, and counted.
 pub const MAX_LOOSE: u32 = 50;
+/// The most items that a taker is shown at once: the newest of a turn that grew beyond that while an agent was at it.
+pub const MAX_SHOWN: u32 = MAX_ITEMS * 2 + MAX_LOOSE;
 /// The most turns of a session that wait.
 pub const MAX_WAITING_OF_SESSION: u32 = 20;
 /// The most turns of an agent that wait.

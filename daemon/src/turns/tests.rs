@@ -395,3 +395,71 @@ async fn what_is_sent_in_a_turn_is_judged_by_whom_its_authors_are_by_now() {
         assert_eq!(turns.store.read(now).await.unwrap(), (Some(scope), least));
     }
 }
+
+/// Rows that are kept for the next turn of the session, each a kind, a text and facts.
+async fn kept(turns: &Turns, rows: Vec<(&'static str, String, String)>) {
+    let put = move |tx: &rusqlite::Transaction<'_>| {
+        for (kind, text, facts) in rows {
+            tx.execute(
+                "INSERT INTO inbound (channel, account, peer, sender, text, at, scope, kind, facts)
+                 VALUES ('local', 'home', 'room', 'bob', ?, ?, 'owner', ?, ?)",
+                rusqlite::params![text, NOW, kind, facts],
+            )?;
+            keep(tx, "a", "room", tx.last_insert_rowid())?;
+        }
+        Ok::<_, StoreError>(())
+    };
+    turns.store.write(put).await.unwrap();
+}
+
+fn thumb(about: usize, removed: bool) -> (&'static str, String, String) {
+    let facts = format!(r#"{{"emoji": "+1", "about": "{about}", "removed": {removed}}}"#);
+    ("reaction", String::new(), facts)
+}
+
+#[tokio::test]
+async fn words_are_read_before_reactions_and_one_that_was_taken_back_is_none() {
+    let turns = Turns::new();
+    let mut rows = vec![("edit", "do NOT pay the plumber".to_owned(), "{}".to_owned())];
+    rows.extend((0..MAX_LOOSE as usize + 5).map(|about| thumb(about, false)));
+    kept(&turns, rows).await;
+    turns.write("ann", "now", NOW).await;
+    let turn = turns.take(NOW + 1_000).await.unwrap();
+    assert_eq!(turns.items(turn.seq).await[0], "do NOT pay the plumber");
+    turns.end(&turn).await.unwrap();
+
+    let on_and_off = (0..54).map(|n| thumb(0, n % 2 == 1));
+    let taken_back_later = [thumb(1, true)];
+    let put_on_again = [thumb(2, true), thumb(2, false)];
+    kept(&turns, on_and_off.chain(taken_back_later).chain(put_on_again).collect()).await;
+    turns.write("ann", "next", NOW).await;
+    let turn = turns.take(NOW + 1_000).await.unwrap();
+    let told = turns.store.read(move |db| view(db, &turn, &home())).await.unwrap();
+    let signs: Vec<_> =
+        told.items.iter().filter_map(|item| Some((item.about.clone()?, item.removed?))).collect();
+    assert_eq!(signs, [("1".to_owned(), true), ("2".to_owned(), false)]);
+    assert_eq!(told.omitted, 0);
+}
+
+#[tokio::test]
+async fn of_a_turn_that_grew_the_newest_is_shown_and_the_rest_counted() {
+    let turns = Turns::new();
+    turns.write("ann", "the first", NOW).await;
+    let turn = turns.take(NOW + 1_000).await.unwrap();
+    for _ in 0..5 {
+        for _ in 0..48 {
+            turns.write("ann", "x", NOW + 2_000).await;
+        }
+        turns.write("ann", "STOP, do not do it", NOW + 2_000).await;
+        let Leased { id, lease, .. } = turn.clone();
+        turns
+            .store
+            .write(move |tx| more(tx, "a", &id, &lease, NOW + LEASE_MS, &home()))
+            .await
+            .unwrap()
+            .unwrap();
+    }
+    let told = turns.store.read(move |db| view(db, &turn, &home())).await.unwrap();
+    assert_eq!((told.items.len(), told.omitted), (MAX_SHOWN as usize, 1 + 5 * 49 - MAX_SHOWN));
+    assert_eq!(told.items.last().unwrap().text, "STOP, do not do it");
+}
