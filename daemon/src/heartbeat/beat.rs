@@ -298,6 +298,7 @@ impl Wakes {
             session: SESSION,
             gather: None,
             cause: Cause::Heartbeat,
+            words: true,
             scope: Scope::Owner,
             place: None,
             inbound,

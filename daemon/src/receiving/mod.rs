@@ -30,6 +30,7 @@ use crate::{
         UnknownSenders,
         accept::{NotWritten, Outcome, accept},
         arrival::Receiving,
+        situation::Why,
     },
     store::now_ms,
 };
@@ -89,6 +90,9 @@ impl Pipeline {
             }
             NotWritten::Store(error) => unavailable(error),
         })?;
+        if outcome.dropped.iter().any(|(why, _)| *why == Why::TurnsFull) {
+            tracing::warn!(channel, account, "an agent has too many turns that wait, and is not told of all");
+        }
         for (why, what) in &outcome.dropped {
             tracing::debug!(channel, account, why = why.word(), what, "an event goes no further");
         }

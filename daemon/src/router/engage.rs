@@ -112,6 +112,7 @@ impl Accepting<'_> {
             session,
             gather: gathers.then_some(gather.as_str()),
             cause: Cause::Message,
+            words: arrival.text().is_some(),
             scope: arrival.trust,
             place: Some(place),
             inbound: row,

@@ -606,6 +606,29 @@ async fn a_full_agent_is_not_asked_for_more() {
     assert_eq!(why(&outcome), [Why::TurnsFull; 5]);
 }
 
+#[tokio::test]
+async fn presses_and_strangers_leave_room_for_an_owners_words() {
+    let follow = Route {
+        queue: Queueing::Followup,
+        unknown: Some(UnknownSenders::Public),
+        senders: Senders::All,
+        ..route("a", "telegram:*")
+    };
+    let hub = Hub::new(vec![follow]);
+    let presses = (0..22).map(|n| {
+        let event = Event::Press { data: "x".into() };
+        Received { message_id: Some("77".into()), event, ..said(&format!("p{n}"), "2", "") }
+    });
+    assert_eq!(why(&hub.receive(presses.collect()).await), [Why::TurnsFull; 12]);
+    let words = |author: &str, count: usize| {
+        (0..count).map(|n| calling(said(&format!("{author}-{n}"), author, "x"))).collect::<Vec<_>>()
+    };
+    assert_eq!(why(&hub.receive(words("2", 8)).await), [Why::TurnsFull; 3]);
+    assert_eq!(why(&hub.receive(words("8", 2)).await), [Why::TurnsFull; 2]);
+    assert_eq!(why(&hub.receive(words("1", 6)).await), [Why::TurnsFull; 1]);
+    assert_eq!(hub.turns("a").await.iter().filter(|turn| turn.1 == Scope::Owner).count(), 5);
+}
+
 /// With what hooks said of the one event.
 async fn receive_with(hub: &Hub, received: Received, said: Said) -> Result<Outcome, NotWritten> {
     let (at, routing) = (hub.at.clone(), hub.routing.clone());

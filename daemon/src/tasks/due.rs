@@ -123,6 +123,7 @@ fn one(
         session: &task.session,
         gather: None,
         cause: Cause::Task,
+        words: true,
         scope: task.scope,
         place: task.place.as_ref(),
         inbound,

@@ -48,9 +48,10 @@ pub const MAX_ITEMS: u32 = 50;
 pub const MAX_LOOSE: u32 = 50;
 /// The most items that a taker is shown at once: the newest of a turn that grew beyond that while an agent was at it.
 pub const MAX_SHOWN: u32 = MAX_ITEMS * 2 + MAX_LOOSE;
-/// The most turns of a session that wait.
+/// The most turns of a session that wait. Whoever writes, a quarter of them is left for what owners do, and a half for words: presses and
+/// votes are turns of their own, and anybody makes many of them in a second.
 pub const MAX_WAITING_OF_SESSION: u32 = 20;
-/// The most turns of an agent that wait.
+/// The most turns of an agent that wait, in the same shares.
 pub const MAX_WAITING_OF_AGENT: u32 = 200;
 
 macro_rules! words {

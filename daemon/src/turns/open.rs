@@ -19,6 +19,8 @@ pub struct Opening<'a> {
     pub gather: Option<&'a str>,
     /// What woke it.
     pub cause: Cause,
+    /// Whether it is words, or what the hub itself says; else somebody pressed, entered or chose something.
+    pub words: bool,
     /// How far its author is trusted.
     pub scope: Scope,
     /// The conversation; nothing of a turn in none.
@@ -117,7 +119,18 @@ fn is_full(tx: &Transaction<'_>, opening: &Opening<'_>) -> Result<bool, StoreErr
     )?;
     let (all, here): (u32, u32) =
         count.query_row([opening.agent, opening.session], |row| Ok((row.get(0)?, row.get(1)?)))?;
-    Ok(all >= MAX_WAITING_OF_AGENT || here >= MAX_WAITING_OF_SESSION)
+    Ok(all >= opening.share_of(MAX_WAITING_OF_AGENT) || here >= opening.share_of(MAX_WAITING_OF_SESSION))
+}
+
+impl Opening<'_> {
+    /// How many turns may wait, of so many, for it to be one more.
+    fn share_of(&self, most: u32) -> u32 {
+        match (self.scope == Scope::Owner, self.words) {
+            (true, true) => most,
+            (true, false) | (false, true) => most - most / 4,
+            (false, false) => most / 2,
+        }
+    }
 }
 
 fn begin(tx: &Transaction<'_>, opening: &Opening<'_>, now: i64) -> Result<i64, StoreError> {

@@ -54,6 +54,7 @@ impl Turns {
                     session: "room",
                     gather: Some(author),
                     cause: Cause::Message,
+                    words: true,
                     scope: Scope::Owner,
                     place: Some(&place),
                     inbound: tx.last_insert_rowid(),

@@ -74,6 +74,7 @@ pub(super) fn ask(
         session: &session,
         gather: None,
         cause: Cause::Agent,
+        words: true,
         scope: asking.scope,
         place: Some(&place),
         inbound,

@@ -200,6 +200,7 @@ impl Home {
                 session: peer,
                 gather: None,
                 cause: Cause::Message,
+                words: true,
                 scope: Scope::Known,
                 place: None,
                 inbound,
