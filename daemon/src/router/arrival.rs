@@ -78,15 +78,15 @@ impl<'a> Arrival<'a> {
         if at.vouched.is_none() && received.author.unverified && matches!(received.event, Event::Delete) {
             scope = scope_of_message(tx, &place, received.message_id.as_deref())?.unwrap_or(Scope::Unknown);
         }
-        let mut answers = None;
-        let about = received.message_id.clone();
-        if let Event::Message(words) = &mut received.event {
-            if let Some(reply) = &mut words.reply_to {
-                answers = sent_by(tx, &place, &reply.id)?;
-                reply.mine |= answers.is_some();
-            }
-        } else if let Some(about) = about {
-            answers = sent_by(tx, &place, &about)?;
+        let answered = match &received.event {
+            Event::Message(words) => words.reply_to.as_ref().map(|reply| reply.id.clone()),
+            _ => received.message_id.clone(),
+        };
+        let answers = answered.as_ref().map(|id| sent_by(tx, &place, id)).transpose()?.flatten();
+        if let Event::Message(words) = &mut received.event
+            && let Some(reply) = &mut words.reply_to
+        {
+            reply.mine |= answers.is_some();
         }
         let is_answer = match &received.event {
             Event::Press { .. } | Event::Entry(_) | Event::Vote { .. } => true,
@@ -97,10 +97,14 @@ impl<'a> Arrival<'a> {
             }
             _ => false,
         };
-        let trust = match at.vouched {
+        let mut trust = match at.vouched {
             Some(vouched) => vouched,
             None => trust(tx, &place, &mut received, scope, routing)?,
         };
+        // What an agent wrote at a stranger's words may be what the stranger wanted: a yes to it is no more than that.
+        if let Some(answered) = answered {
+            trust = trust.min(scope_of_sent(tx, &place, &answered)?.unwrap_or(trust));
+        }
         let late = received.said_at.is_some_and(|said_at| said_at < now - MAX_AGE_MS);
         Ok(Self { at, received, place, user, scope, trust, said, calls: is_answer, late, answers, row: None })
     }
@@ -187,6 +191,27 @@ fn scope_of_message(
     let sql = format!(
         "SELECT scope FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ? AND scope IS NOT NULL
          ORDER BY {} LIMIT 1",
+        Scope::RANK
+    );
+    let mut look = tx.prepare_cached(&sql)?;
+    let found =
+        look.query_row(params![platform_id, place.channel, place.account, place.address], |row| row.get(0));
+    Ok(found.optional()?)
+}
+
+/// How far those are trusted at whose words a message of the hub's was sent, in the least of its versions; nothing of one that nobody's
+/// words led to.
+fn scope_of_sent(
+    tx: &Transaction<'_>,
+    place: &Place,
+    platform_id: &str,
+) -> Result<Option<Scope>, StoreError> {
+    let sql = format!(
+        "SELECT scope FROM (
+             SELECT iif(json_valid(messages.origin), messages.origin ->> '$.scope', NULL) AS scope
+             FROM parts JOIN messages ON messages.seq = parts.message
+             WHERE parts.platform_id = ? AND messages.channel = ? AND messages.account = ? AND messages.address = ?)
+         WHERE scope IS NOT NULL ORDER BY {} LIMIT 1",
         Scope::RANK
     );
     let mut look = tx.prepare_cached(&sql)?;

@@ -550,6 +550,46 @@ async fn what_was_pressed_is_for_the_agent_that_asked() {
 }
 
 #[tokio::test]
+async fn a_yes_to_what_an_agent_wrote_at_a_strangers_words_is_no_more_than_theirs() {
+    let open =
+        Route { unknown: Some(UnknownSenders::Public), senders: Senders::All, ..route("b", "telegram:*") };
+    for (origin, scope) in [
+        (r#"{"account": "home", "place": "telegram:-100", "scope": "unknown"}"#, Scope::Unknown),
+        (r#"{"account": "home", "place": "telegram:-100", "scope": "owner"}"#, Scope::Owner),
+        ("", Scope::Owner),
+    ] {
+        let hub = Hub::new(vec![open.clone()]);
+        hub.store
+            .write(move |tx| {
+                tx.execute(
+                    "INSERT INTO messages (id, agent, state, action, channel, account, address, silent, text, fingerprint,
+                         accepted_at, deadline, due_at, origin) VALUES ('m', 'b', 'sent', 'send', 'telegram', 'home', '-100', 0,
+                         'ok?', x'', 0, 0, 0, nullif(?, ''))",
+                    [origin],
+                )?;
+                tx.execute(
+                    "INSERT INTO parts (message, idx, key, state, shown, wire, platform_id)
+                     VALUES (last_insert_rowid(), 0, 'k', 'confirmed', 'ok?', '{}', '55')",
+                    params![],
+                )?;
+                Ok::<_, StoreError>(())
+            })
+            .await
+            .unwrap();
+        let event = Event::Press { data: "send the code".into() };
+        let press = Received { message_id: Some("55".into()), event, ..said("p", "1", "") };
+        hub.receive(vec![press]).await;
+        let mut answer = said("k", "1", "Yes.");
+        if let Event::Message(words) = &mut answer.event {
+            words.reply_to = Some(ReplyTo { id: "55".into(), mine: true, ..ReplyTo::default() });
+        }
+        hub.receive(vec![answer]).await;
+        let scopes: Vec<Scope> = hub.turns("b").await.into_iter().map(|(_, scope)| scope).collect();
+        assert!(scopes.iter().all(|one| *one == scope) && !scopes.is_empty(), "{scopes:?} for {origin}");
+    }
+}
+
+#[tokio::test]
 async fn what_is_done_to_a_message_that_the_agent_read_is_read_with_the_next_turn() {
     let hub = Hub::new(vec![route("a", "telegram:*")]);
     hub.receive(vec![direct(said("1", "1", "Buy milk"))]).await;
