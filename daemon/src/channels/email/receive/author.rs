@@ -3,6 +3,8 @@
 //! A mail by a program engages nobody: two programs that answer each other do not end. What says that it is one are the marks of
 //! RFC 3834 and of mailing lists. Whoever leaves them out to be heard is still only as trusted as the sender that they can prove.
 
+use std::borrow::Cow;
+
 use mail_parser::{HeaderName, Message};
 
 use super::{message_id::is_message_id, trust};
@@ -40,9 +42,14 @@ impl Owner {
     }
 }
 
-/// The raw values of a header, topmost first.
-fn raw<'m>(mail: &'m Message<'_>, name: &'m str) -> impl Iterator<Item = &'m str> {
-    mail.headers_raw().filter(move |(of, _)| of.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+/// The raw values of a header, topmost first, whatever their bytes are: a server writes something of the sender's into its own, and one
+/// that were passed over for that (as `headers_raw` does) would leave the word to the next, which the sender wrote.
+fn raw<'m>(mail: &'m Message<'_>, name: &'m str) -> impl Iterator<Item = Cow<'m, str>> {
+    let named = mail.headers().iter().filter(move |header| header.name().eq_ignore_ascii_case(name));
+    named.map(move |header| {
+        let place = header.offset_start as usize..header.offset_end as usize;
+        String::from_utf8_lossy(mail.raw_message.get(place).unwrap_or_default())
+    })
 }
 
 /// Who wrote it; nothing where `From` names nobody who could be answered.
@@ -80,13 +87,16 @@ fn is_programs(mail: &Message<'_>, owner: &Owner) -> bool {
         let value = value.split([';', '(']).next().unwrap_or_default();
         value.trim().eq_ignore_ascii_case("no")
     };
-    let is_bulk = |value: &str| ["bulk", "list", "junk"].iter().any(|kind| value.eq_ignore_ascii_case(kind));
-    raw(mail, "Auto-Submitted").any(|value| !is_no(value))
-        || raw(mail, "Precedence").any(is_bulk)
+    let is_bulk = |value: &str| {
+        let word = value.split_whitespace().next().unwrap_or_default();
+        ["bulk", "list", "junk"].iter().any(|kind| word.eq_ignore_ascii_case(kind))
+    };
+    raw(mail, "Auto-Submitted").any(|value| !is_no(&value))
+        || raw(mail, "Precedence").any(|value| is_bulk(&value))
         // RFC 2919.
         || raw(mail, "List-Id").next().is_some()
         // RFC 5321 §4.5.5: a notification, which nobody may answer.
-        || raw(mail, "Return-Path").next().is_some_and(|path| path.replace(' ', "") == "<>")
+        || raw(mail, "Return-Path").next().is_some_and(|path| path.split_whitespace().collect::<String>() == "<>")
         || mail
             .message_id()
             .map(|id| format!("<{id}>"))

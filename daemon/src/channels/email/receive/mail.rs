@@ -237,6 +237,26 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_that_is_no_text_hides_no_header() {
+        let read = |headers: &[u8]| {
+            let mail = [b"From: ada@example.org\r\n".as_slice(), headers, b"\r\nHello"].concat();
+            Mail::read(&mail, None, &owner()).map(|mail| mail.received).unwrap().author
+        };
+        let forged =
+            b"Authentication-Results: mx.hub.test; dmarc=pass header.from=example.org\r\n".as_slice();
+        assert!(!read(forged).unverified);
+        for odd in [b"\xff".as_slice(), b"\x80", b"\xc3", b"\0"] {
+            let before = b"Authentication-Results: mx.hub.test; spf=pass (domain of ev".as_slice();
+            let after = b"e@evil.test); dmarc=fail header.from=example.org\r\n".as_slice();
+            assert!(read(&[before, odd, after, forged].concat()).unverified, "{odd:?}");
+            for name in ["Auto-Submitted: auto-replied ", "Precedence: bulk ", "List-Id: <x.y> "] {
+                let headers = [name.as_bytes(), odd, b"\r\n"].concat();
+                assert_eq!(read(&headers).kind, AuthorKind::Program, "{name} {odd:?}");
+            }
+        }
+    }
+
+    #[test]
     fn programs_and_the_account_itself_are_nobody_to_answer() {
         let kind = |headers: &str| with(headers).author.kind;
         for headers in [

@@ -9,8 +9,13 @@ use std::iter::Peekable;
 use std::str::Chars;
 
 /// Whether the first of these headers that this server wrote says that DMARC passed for this domain.
-pub(super) fn passed<'a>(headers: impl Iterator<Item = &'a str>, authserv_id: &str, domain: &str) -> bool {
+pub(super) fn passed(
+    headers: impl Iterator<Item = impl AsRef<str>>,
+    authserv_id: &str,
+    domain: &str,
+) -> bool {
     for header in headers {
+        let header = header.as_ref();
         let Some(results) = Results::parse(header) else { return false };
         if results.server.eq_ignore_ascii_case(authserv_id) {
             // In quotes or behind a comment the name is the sender's, who wrote it so that the server does not know it.
