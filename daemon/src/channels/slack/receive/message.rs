@@ -57,13 +57,22 @@ pub(super) fn written(channel: String, message: &Value, me: &Me) -> Result<Draft
     if let Some(kind) = message["subtype"].as_str().filter(|kind| !WORDS.contains(kind)) {
         return Err(not_used(&format!("message of subtype {kind}")));
     }
-    let read = Ts::of(&message["ts"]).zip(writer(message, me));
+    let read = Ts::of(&message["ts"]).zip(speaker(message, me));
     let Some((ts, author)) = read else { return Err(unreadable("message")) };
     let (words, links) = words(message, me);
     if words.text.is_empty() && links.is_empty() && words.missing.is_empty() {
         return Err(not_used("message without content"));
     }
     Ok(draft(channel, (ts, message), author, format!("{ts}"), Event::Message(words), links, me))
+}
+
+/// Whose words a message has. Slack says who changed them last, wherever it hands the message over: what an app with somebody's token or
+/// an administrator puts there is not the writer's (<https://docs.slack.dev/reference/events/message>, `edited`).
+fn speaker(message: &Value, me: &Me) -> Option<Author> {
+    let author = writer(message, me)?;
+    let edited = &message["edited"];
+    let is_theirs = edited.is_null() || id(&edited["user"]).as_ref() == Some(&author.id);
+    Some(Author { unverified: author.unverified || !is_theirs, ..author })
 }
 
 /// Changed words (<https://docs.slack.dev/reference/events/message/message_changed>). Its files came with the message.
@@ -97,11 +106,8 @@ pub(super) fn edited(channel: String, message: &Value, me: &Me) -> Result<Draft,
     let Some(edited) = edited_at(message) else {
         return Err(not_used("message_changed without an edit"));
     };
-    let read = Ts::of(&message["ts"]).zip(writer(message, me));
+    let read = Ts::of(&message["ts"]).zip(speaker(message, me));
     let Some((ts, author)) = read else { return Err(unreadable("message_changed")) };
-    // Slack says who changed it. What an app with somebody's token or an administrator puts there is not the writer's.
-    let is_theirs = id(&message["edited"]["user"]).as_ref() == Some(&author.id);
-    let author = Author { unverified: author.unverified || !is_theirs, ..author };
     let (words, _) = words(message, me);
     let event = Event::Edit(Words { missing: vec![], ..words });
     let mut draft = draft(channel, (ts, message), author, format!("{ts}:{edited}"), event, vec![], me);

@@ -7,6 +7,7 @@ use super::{
     super::{
         draft::{Draft, Ts},
         envelope::{self, Came, Content},
+        message::written,
         mrkdwn, reader,
         reader::read_alone,
     },
@@ -186,6 +187,24 @@ fn an_edit_by_somebody_else_is_nobodys_words() {
         let edit = changed(editor);
         assert!(matches!(edit.event, Event::Edit(_)) && edit.author.unverified, "{edit:?}");
     }
+}
+
+#[test]
+fn words_that_another_changed_are_nobodys_wherever_they_come() {
+    let with = |kind: &str, editor: Value| {
+        let edited = json!({"user": editor, "ts": "1790000008.000000"});
+        json!({"type": kind, "channel": KITCHEN, "user": ANN, "text": "<@U0HUB0001> open", "ts": TS, "edited": edited})
+    };
+    for kind in ["message", "app_mention"] {
+        assert!(!one(&with(kind, json!(ANN))).author.unverified);
+        for editor in [json!("U0000EVE1"), json!(null), json!(5)] {
+            assert!(one(&with(kind, editor)).author.unverified, "{kind}");
+        }
+    }
+    // As `conversations.history` has it.
+    let asked = |message: Value| written(KITCHEN.into(), &message, &me()).unwrap().received.author;
+    assert!(asked(with("message", json!("U0000EVE1"))).unverified);
+    assert!(!asked(with("message", json!(ANN))).unverified);
 }
 
 #[test]
