@@ -24,6 +24,8 @@ const MARK_CHARS: usize = 60;
 pub const MAX_NAME_CHARS: usize = 120;
 /// Most files of one message that are kept.
 pub const MAX_FILES: usize = 16;
+/// Why a file beyond those is missing.
+pub const MORE_FILES: &str = "more files came than are kept";
 /// Most events that one batch holds. A platform that tells more at once is read in several.
 pub const MAX_BATCH: usize = 200;
 /// The longest position, in bytes: Matrix's `since` is the longest known, some hundred.
@@ -266,7 +268,8 @@ impl Event {
         }
     }
 
-    fn words_mut(&mut self) -> Option<&mut Words> {
+    /// The same, to add to them.
+    pub const fn words_mut(&mut self) -> Option<&mut Words> {
         match self {
             Self::Message(words) | Self::Edit(words) | Self::Webhook(words) => Some(words),
             _ => None,
@@ -305,6 +308,19 @@ impl Words {
     }
 }
 
+impl Words {
+    /// Leaves out files beyond those that are kept, and lines beyond as many, and says so.
+    fn leave_out(&mut self) {
+        let more = self.files.drain(self.files.len().min(MAX_FILES)..);
+        self.missing.extend(more.map(|file| missing(&file.name, MORE_FILES)));
+        if self.missing.len() > MAX_FILES {
+            let more = self.missing.len() - (MAX_FILES - 1);
+            self.missing.truncate(MAX_FILES - 1);
+            self.missing.push(format!("and {more} others: {MORE_FILES}"));
+        }
+    }
+}
+
 impl Received {
     /// The same within bounds: what is longer is cut off, and what is named by an id that is none is `Err`, for it cannot be
     /// answered.
@@ -329,8 +345,7 @@ impl Received {
         self.author.same_as.truncate(4);
         if let Some(words) = self.event.words_mut() {
             words.shorten();
-            words.files.truncate(MAX_FILES);
-            words.missing.truncate(MAX_FILES);
+            words.leave_out();
             words.missing.iter_mut().for_each(show);
             let is_told = |reply: &ReplyTo| {
                 fits(&reply.id) || reply.id.is_empty() && (reply.author.is_some() || reply.text.is_some())
@@ -415,6 +430,35 @@ mod tests {
         assert!(!told(ReplyTo::default()));
         let long = "5".repeat(MAX_ADDRESS + 1);
         assert!(!told(ReplyTo { id: long, text: Some("y".into()), ..ReplyTo::default() }));
+    }
+
+    #[test]
+    fn files_beyond_those_that_are_kept_are_missing_by_their_names() {
+        let file = |n: usize| Attachment {
+            name: format!("{n}.jpg"),
+            size: 1,
+            kind: "image/jpeg".into(),
+            sha256: gatepost_link::Digest([0; 32]),
+            said_to_be: None,
+            caption: None,
+            voice: false,
+            spoken: None,
+        };
+        let kept = |files: usize| {
+            let mut one = received("x");
+            one.event.words_mut().unwrap().files = (0..files).map(file).collect();
+            let one = one.bounded().unwrap();
+            assert_eq!(one.clone().bounded(), Ok(one.clone()), "it is said once");
+            let words = one.event.words().unwrap();
+            (words.files.len(), words.missing.clone())
+        };
+        assert_eq!(kept(MAX_FILES), (MAX_FILES, vec![]));
+        let (files, missing) = kept(MAX_FILES + 2);
+        assert_eq!((files, missing.len()), (MAX_FILES, 2));
+        assert_eq!(missing[0], format!("16.jpg: {MORE_FILES}"));
+        let (files, missing) = kept(150);
+        assert_eq!((files, missing.len()), (MAX_FILES, MAX_FILES));
+        assert_eq!(missing[MAX_FILES - 1], format!("and 119 others: {MORE_FILES}"));
     }
 
     #[test]

@@ -50,7 +50,7 @@ pub(super) fn sent(attachments: &Value) -> (Vec<Sent>, Vec<String>) {
                 kind: attachment["contentType"].as_str().map(str::to_owned),
                 resource: resource.to_owned(),
             }),
-            Some(_) => missing.push(received::missing(&name, "more files came than are kept")),
+            Some(_) => missing.push(received::missing(&name, received::MORE_FILES)),
             None if attachment["driveDataRef"].is_object() => {
                 missing.push(received::missing(&name, "it lies in Google Drive, where the app may not read"));
             }

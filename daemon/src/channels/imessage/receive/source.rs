@@ -9,7 +9,7 @@ use crate::{
     channels::{
         Failure,
         hub_handle::HubHandle,
-        received::{Dropped, MAX_FILES, Received, Seen, unreadable},
+        received::{Dropped, MAX_FILES, MORE_FILES, Received, Seen, missing, unreadable},
     },
     message::attachment::Attachment,
 };
@@ -65,13 +65,18 @@ impl Row {
 
     /// The same within bounds, and with ids that are some.
     pub(super) fn bounded(mut self) -> Self {
+        let kept = self.files.len().min(MAX_FILES);
+        let more = self.files.split_off(kept).into_iter();
+        let more = more.map(|file| missing(file.name.as_deref().unwrap_or("file"), MORE_FILES));
+        if let Some(words) = self.received.first_mut().and_then(|first| first.event.words_mut()) {
+            words.missing.extend(more);
+        }
         for received in std::mem::take(&mut self.received) {
             match received.bounded() {
                 Ok(received) => self.received.push(received),
                 Err(dropped) => self.dropped = Some(dropped),
             }
         }
-        self.files.truncate(MAX_FILES);
         self
     }
 }

@@ -13,7 +13,7 @@ use crate::{
             body::Body,
             http::Http,
         },
-        received::{MAX_FILES, missing},
+        received::{MAX_FILES, MORE_FILES, missing},
         signal::{client::Client, target::parameters},
     },
     message::attachment::Attachment,
@@ -43,12 +43,12 @@ impl Sent {
     }
 }
 
-/// The files of a message
+/// The files of a message, and a line for each that is more than are kept
 /// (<https://github.com/AsamK/signal-cli/blob/master/src/main/java/org/asamk/signal/json/JsonAttachment.java>).
-pub(super) fn sent(data: &Value) -> Vec<Sent> {
+pub(super) fn sent(data: &Value) -> (Vec<Sent>, Vec<String>) {
     let whole = data["message"].as_str().is_some_and(|text| text.len() > CUT_AT);
     let files = data["attachments"].as_array().into_iter().flatten();
-    files
+    let mut files: Vec<Sent> = files
         .filter(|file| !(whole && file["contentType"] == LONG_TEXT))
         .filter_map(|file| {
             let word = |name: &str, most: usize| -> Option<String> {
@@ -65,8 +65,10 @@ pub(super) fn sent(data: &Value) -> Vec<Sent> {
                 size: file["size"].as_u64(),
             })
         })
-        .take(MAX_FILES)
-        .collect()
+        .collect();
+    let more = files.drain(files.len().min(MAX_FILES)..);
+    let more = more.map(|file| missing(file.called(), MORE_FILES)).collect();
+    (files, more)
 }
 
 /// Fetches a file of a conversation and gives it to the hub; else a line that says why not.
@@ -159,11 +161,19 @@ mod tests {
     }
 
     #[test]
+    fn files_beyond_those_that_are_kept_are_named() {
+        let file = |n: usize| json!({"contentType": "image/png", "id": format!("{n}"), "filename": format!("{n}.png")});
+        let (files, more) = sent(&json!({"attachments": (0..20).map(file).collect::<Vec<_>>()}));
+        assert_eq!((files.len(), more.len()), (MAX_FILES, 4));
+        assert_eq!(more[0], format!("16.png: {MORE_FILES}"));
+    }
+
+    #[test]
     fn a_long_text_that_is_in_the_message_is_no_file() {
         let long = json!({"contentType": LONG_TEXT, "id": "l"});
         let whole = json!({"message": "x".repeat(CUT_AT + 1), "attachments": [long, {"contentType": "image/png", "id": "p.png"}]});
-        assert_eq!(sent(&whole).into_iter().map(|file| file.id).collect::<Vec<_>>(), ["p.png"]);
+        assert_eq!(sent(&whole).0.into_iter().map(|file| file.id).collect::<Vec<_>>(), ["p.png"]);
         let cut = json!({"message": "x".repeat(CUT_AT), "attachments": [long, {"contentType": "image/png", "id": null}]});
-        assert_eq!(sent(&cut).len(), 1, "an older program leaves the rest in the file");
+        assert_eq!(sent(&cut).0.len(), 1, "an older program leaves the rest in the file");
     }
 }

@@ -36,13 +36,14 @@ pub(super) fn read(data: &Value, me: &Me, names: &Names) -> Option<Said> {
     }
     // It is to be seen once: what the hub keeps is seen as long as it is kept.
     let once = data["viewOnce"] == true;
-    let files = if once { Vec::new() } else { files::sent(data) };
+    let (files, more) = if once { Default::default() } else { files::sent(data) };
     let missing = [
         (once, "a file to be viewed once: open it in a Signal application"),
         (data["sticker"].is_object(), "a sticker: signal-cli tells its number only"),
         (data["payment"].is_object(), "a payment: open it in a Signal application"),
     ];
-    words.missing = missing.into_iter().filter(|(is, _)| *is).map(|(_, what)| what.to_owned()).collect();
+    let missing = missing.into_iter().filter(|(is, _)| *is).map(|(_, what)| what.to_owned());
+    words.missing = missing.chain(more).collect();
     if words.text.is_empty() && files.is_empty() && words.missing.is_empty() {
         return None;
     }

@@ -9,7 +9,10 @@ use super::{
     mrkdwn,
 };
 use crate::channels::{
-    received::{Author, AuthorKind, Conversation, Dropped, Event, MAX_FILES, Received, ReplyTo, Words},
+    received::{
+        self, Author, AuthorKind, Conversation, Dropped, Event, MAX_FILES, MORE_FILES, Received, ReplyTo,
+        Words,
+    },
     slack::client::Me,
 };
 
@@ -193,9 +196,10 @@ fn words(message: &Value, me: &Me) -> (Words, Vec<Link>) {
         ReplyTo { id: root.to_string(), mine: author.as_deref() == Some(&me.user), author, text: None }
     });
     let (mut links, mut missing) = (Vec::new(), Vec::new());
-    for file in message["files"].as_array().into_iter().flatten().take(MAX_FILES) {
+    for file in message["files"].as_array().into_iter().flatten() {
         match link(file) {
-            Ok(link) => links.push(link),
+            Ok(link) if links.len() < MAX_FILES => links.push(link),
+            Ok(link) => missing.push(received::missing(&link.name, MORE_FILES)),
             Err(why) => missing.push(why),
         }
     }

@@ -82,7 +82,7 @@ pub(super) fn sent<'a>(attachments: impl Iterator<Item = &'a Value>) -> (Vec<Sen
                 url: url.to_owned(),
                 is_at_service: is_picture,
             }),
-            Some(_) => missing.push(received::missing(&name, "more files came than are kept")),
+            Some(_) => missing.push(received::missing(&name, received::MORE_FILES)),
             None => missing.push(received::missing(
                 &name,
                 "Teams hands a bot files of its conversations with one person only",

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::mac::{ANNA, said, with};
 use crate::channels::{
     imessage::receive::server::read,
-    received::{AuthorKind, DropReason, Dropped, Event, Received, ReplyTo},
+    received::{AuthorKind, DropReason, Dropped, Event, MAX_FILES, MORE_FILES, Received, ReplyTo},
 };
 
 const AT: i64 = 1_772_366_400_000;
@@ -45,6 +45,16 @@ fn a_text_says_who_wrote_where_and_when() {
     let reply = one(with(said("A-2", AT), json!({"threadOriginatorGuid": "A-1"})));
     let to = ReplyTo { id: "A-1".into(), ..ReplyTo::default() };
     assert_eq!(reply.event.words().unwrap().reply_to, Some(to));
+}
+
+#[test]
+fn files_beyond_those_that_are_kept_are_missing_by_their_names() {
+    let file = |n: usize| json!({"guid": format!("F-{n}"), "transferName": format!("{n}.jpg"), "mimeType": "image/jpeg"});
+    let files: Vec<Value> = (0..MAX_FILES + 2).map(file).collect();
+    let received = one(with(said("A-1", AT), json!({"attachments": files})));
+    let missing = &received.event.words().unwrap().missing;
+    assert_eq!(missing.len(), 2);
+    assert_eq!(missing[0], format!("16.jpg: {MORE_FILES}"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{
     ANN, KITCHEN, message,
 };
 use crate::channels::{
-    received::{AuthorKind, DropReason, Dropped, Event, Received},
+    received::{AuthorKind, DropReason, Dropped, Event, MAX_FILES, Received},
     slack::client::Me,
 };
 
@@ -205,6 +205,16 @@ fn words_that_another_changed_are_nobodys_wherever_they_come() {
     let asked = |message: Value| written(KITCHEN.into(), &message, &me()).unwrap().received.author;
     assert!(asked(with("message", json!("U0000EVE1"))).unverified);
     assert!(!asked(with("message", json!(ANN))).unverified);
+}
+
+#[test]
+fn files_beyond_those_that_are_kept_are_missing_by_their_names() {
+    let file = |n: usize| json!({"id": format!("F0{n}"), "name": format!("{n}.jpg"), "url_private": "https://files.slack.com/x"});
+    let draft =
+        read(&with(json!({"files": (0..MAX_FILES + 2).map(file).collect::<Vec<_>>()}))).unwrap().remove(0);
+    let missing = &draft.received.event.words().unwrap().missing;
+    assert_eq!((draft.links.len(), missing.len()), (MAX_FILES, 2));
+    assert!(missing[0].starts_with("16.jpg: more files came"), "{missing:?}");
 }
 
 #[test]
