@@ -200,7 +200,7 @@ impl Endpoint {
 
     /// A body, bounded in size and time.
     pub(super) async fn bytes(&self, body: Body) -> Result<Vec<u8>, Refusal> {
-        let refusal = match server::read(body, self.0.max_body, BODY_TIMEOUT, |_| ()).await {
+        let refusal = match server::read(body, self.0.max_body, BODY_TIMEOUT).await {
             Ok(bytes) => return Ok(bytes),
             Err(Unread::TooLong) => Refusal::new(
                 Code::TooLarge,

@@ -1,16 +1,19 @@
-//! How many requests are read at once of those who have no token of the hub's: platforms, and programs outside.
+//! How requests are read of those who have no token of the hub's: platforms, and programs outside.
 //!
-//! Where the proof is of the body, anybody can begin a request and send its body slowly, as often as they like. So these have a room of
-//! their own, in which who comes is always read: if it is full, whoever has sent the least for its time leaves at once. A platform's whole
-//! body is there with its head, and read before anybody else comes. What is proved by its head alone is read all the same. What was read
-//! is written down in places of their own, which nobody has who only sends.
+//! Where the proof is of the body, anybody can begin a request and send its body slowly, as often as they like. What that takes up is not a
+//! place, of which each connection has its own (the listener bounds those), but bytes. So nobody who has sent next to nothing is put out:
+//! many a platform's body comes a while behind its head, and who is put out after eight others came is put out by anybody. Where bytes
+//! run out, what comes waits for some, and of those who hold more than a little the one leaves that has been read for longest: a body
+//! that is sent in one go is there long before. What is proved by its head alone has a room of its own, in which nobody has to leave for
+//! strangers. What was read is written down in places of their own, which nobody has who only sends.
 
 use std::{
+    cmp::Reverse,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicUsize, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use axum::{
@@ -26,12 +29,11 @@ use super::{
 };
 use crate::message::refusal::{Code, Refusal};
 
-/// Requests that are read at once in each room.
-const READ: usize = 8;
-/// What everybody is taken to have sent when it comes, in bytes: who comes now is not the first to leave, and soon who sends nothing is.
-const BEGUN: usize = 1024;
-/// A request that has been read for so long gives its bytes back when they are short. A platform sends a notification in one go.
-const LONG: Duration = Duration::from_secs(2);
+/// What somebody may hold, in bytes, and stay as long as anybody holds more. Most notifications are no longer.
+const LITTLE: usize = 4 * 1024;
+/// How long a request waits for bytes, and how long until it looks for them again.
+const WAITS_FOR_BYTES: Duration = Duration::from_secs(8);
+const PAUSE: Duration = Duration::from_millis(10);
 /// Requests of each room that are written down at once, their files among it.
 const WRITTEN: u32 = 16;
 /// How long a request that was read waits for such a place.
@@ -47,29 +49,31 @@ pub(super) struct Rooms {
 }
 
 struct Room {
+    /// In the order in which they came.
     readers: Mutex<Vec<Reader>>,
     writers: Arc<Semaphore>,
 }
 
 /// A request that is read.
 struct Reader {
-    since: Instant,
     request: Arc<Request>,
+    /// Whether it was told to leave. Until it has, nobody else is.
+    must_leave: bool,
 }
 
 #[derive(Default)]
 struct Request {
     leaves: Notify,
-    /// Bytes of its body that came.
-    came: AtomicUsize,
+    /// What it holds, in bytes.
+    held: AtomicUsize,
 }
 
 /// Why a request is not taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Crowded {
-    /// Too many others were read, and sent more for their time.
-    #[error("too many requests are read at once, and this one came slowly")]
-    Readers,
+    /// Bytes were short, and this one had been read for longest.
+    #[error("too many bytes of requests are held already, and this one came slowly")]
+    Slow,
     /// Too many bytes are held.
     #[error(transparent)]
     Bytes(#[from] OverBudget),
@@ -81,6 +85,8 @@ pub(super) enum Crowded {
 /// The place of a request that is read. It is free again when this is dropped.
 pub(super) struct Place {
     room: Arc<Room>,
+    /// Where those leave first who have proved nothing yet.
+    signed: Arc<Room>,
     request: Arc<Request>,
 }
 
@@ -95,30 +101,20 @@ impl Room {
         self.readers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets the one leave that has sent the least for its time.
-    fn make_room(readers: &mut Vec<Reader>) {
-        let now = Instant::now();
-        let speeds = readers.iter().map(|reader| reader.speed(now)).enumerate();
-        // Of those who sent as much it is the one that has been there for longest: they stand in the order in which they came.
-        if let Some((slowest, _)) = speeds.min_by(|(_, one), (_, other)| one.total_cmp(other)) {
-            readers.remove(slowest).request.leaves.notify_one();
+    /// Has one leave that holds bytes: of those that hold more than a little, the first that came. Whether somebody leaves.
+    fn make_room(&self) -> bool {
+        let mut readers = self.readers();
+        if readers.iter().any(|reader| reader.must_leave) {
+            return true;
         }
-    }
-
-    /// Lets the one leave that has been read for longest, if that is long.
-    fn give_back(readers: &mut Vec<Reader>) {
-        if readers.first().is_some_and(|reader| reader.since.elapsed() >= LONG) {
-            readers.remove(0).request.leaves.notify_one();
-        }
-    }
-}
-
-impl Reader {
-    /// In bytes a second.
-    #[expect(clippy::cast_precision_loss, reason = "it is compared with others, and bodies are short")]
-    fn speed(&self, now: Instant) -> f64 {
-        let came = self.request.came.load(Ordering::Relaxed).saturating_add(BEGUN);
-        came as f64 / now.saturating_duration_since(self.since).as_secs_f64()
+        let holds = |reader: &Reader| reader.request.held.load(Ordering::Relaxed);
+        let those = readers.iter_mut().enumerate().filter(|(_, reader)| holds(reader) > 0);
+        let Some((_, one)) = those.min_by_key(|(at, reader)| (Reverse(holds(reader) > LITTLE), *at)) else {
+            return false;
+        };
+        one.must_leave = true;
+        one.request.leaves.notify_one();
+        true
     }
 }
 
@@ -127,13 +123,8 @@ impl Rooms {
     pub(super) fn enter(&self, signs_body: bool) -> Place {
         let room = Arc::clone(if signs_body { &self.signed } else { &self.proved });
         let request = Arc::new(Request::default());
-        let mut readers = room.readers();
-        if readers.len() >= READ {
-            Room::make_room(&mut readers);
-        }
-        readers.push(Reader { since: Instant::now(), request: Arc::clone(&request) });
-        drop(readers);
-        Place { room, request }
+        room.readers().push(Reader { request: Arc::clone(&request), must_leave: false });
+        Place { room, signed: Arc::clone(&self.signed), request }
     }
 
     /// Waits until nothing is written down: who asked for it may have hung up long ago.
@@ -149,28 +140,35 @@ impl Place {
     /// Reads a body of at most `most` bytes that comes within `time`.
     ///
     /// # Errors
-    /// Its place went to another, or too many bytes are held: then who has been read for longest gives its own back. Why else there
-    /// is no body is in what is returned.
+    /// Bytes were short: it had been read for longest, or none became free. Why else there is no body is in what is returned.
     pub(super) async fn read(
         &self,
         body: Body,
         most: usize,
         time: Duration,
     ) -> Result<Result<Vec<u8>, Unread>, Crowded> {
-        let came = |length| {
-            self.request.came.fetch_add(length, Ordering::Relaxed);
+        let came = |bytes| {
+            self.request.held.fetch_add(bytes, Ordering::Relaxed);
+        };
+        let until = tokio::time::Instant::now() + WAITS_FOR_BYTES;
+        let room = || async move {
+            // What leaves is counted until its answer has gone.
+            if !self.signed.make_room() {
+                self.room.make_room();
+            }
+            tokio::time::sleep(PAUSE).await;
+            if tokio::time::Instant::now() < until { Ok(()) } else { Err(Unread::OverBudget) }
         };
         let read = tokio::select! {
             // What is there already is read.
             biased;
-            read = server::read(body, most, time, came) => read,
-            () = self.request.leaves.notified() => return Err(Crowded::Readers),
+            read = server::read_as_it_comes(body, most, time, came, room) => read,
+            () = self.request.leaves.notified() => return Err(Crowded::Slow),
         };
-        if matches!(read, Err(Unread::OverBudget)) {
-            Room::give_back(&mut self.room.readers());
-            return Err(OverBudget.into());
+        match read {
+            Err(Unread::OverBudget) => Err(OverBudget.into()),
+            read => Ok(read),
         }
-        Ok(read)
     }
 
     /// A place in which what was read is written down.
@@ -195,8 +193,8 @@ impl Drop for Place {
 /// what to do.
 pub(super) fn crowded(endpoint: &Endpoint, why: Crowded, of: &str, hint: &'static str) -> Response {
     let short_of = match why {
-        Crowded::Bytes(_) => "bytes",
-        Crowded::Readers | Crowded::Writers => "places",
+        Crowded::Bytes(_) | Crowded::Slow => "bytes",
+        Crowded::Writers => "places",
     };
     endpoint.load().note(short_of, of);
     let refusal = Refusal::new(Code::RateLimited, why.to_string(), hint);
@@ -227,58 +225,97 @@ mod tests {
         Body::from_stream(begun.chain(futures_util::stream::pending()))
     }
 
+    /// A body that comes a while behind its head.
+    fn late(body: &'static str, after: Duration) -> Body {
+        Body::from_stream(futures_util::stream::once(async move {
+            tokio::time::sleep(after).await;
+            Ok::<_, std::io::Error>(body)
+        }))
+    }
+
+    /// A body for which there is no room before this is told.
+    fn short(body: &'static str, freed: &Arc<AtomicUsize>) -> Body {
+        let freed = Arc::clone(freed);
+        Body::from_stream(
+            futures_util::stream::repeat(())
+                .then(move |()| {
+                    let is_free = freed.load(Ordering::Relaxed) > 0;
+                    std::future::ready(if is_free { Ok(body) } else { Err(OverBudget) })
+                })
+                .take_while({
+                    let mut over = false;
+                    move |piece: &Result<_, _>| {
+                        std::future::ready(!std::mem::replace(&mut over, piece.is_ok()))
+                    }
+                }),
+        )
+    }
+
     async fn read(place: &Place, body: Body) -> Result<Vec<u8>, Crowded> {
         place.read(body, 1 << 20, Duration::from_hours(1)).await.map(Result::unwrap)
     }
 
-    #[tokio::test]
+    #[tokio::test(start_paused = true)]
     async fn who_only_begins_keeps_nobody_out_however_often_it_comes() {
         let rooms = Arc::new(Rooms::default());
-        let (mut strangers, mut gone) = (Vec::new(), 0);
-        for n in 0..200_usize {
-            let place = rooms.enter(true);
-            strangers.push(tokio::spawn(async move { read(&place, begun(1)).await }));
-            tokio::task::yield_now().await;
-            if n % 10 == 9 {
-                // None of them has been there for long. All of this one came with its head.
-                let platform = rooms.enter(true);
-                assert_eq!(read(&platform, Body::from("notification")).await.unwrap(), b"notification");
-                assert!(platform.write().await.is_ok());
+        let mut strangers = Vec::new();
+        for after in [0, 5, 100, 5000] {
+            let platform = rooms.enter(true);
+            let body = late("notification", Duration::from_millis(after));
+            let platform =
+                tokio::spawn(async move { (read(&platform, body).await, platform.write().await.is_ok()) });
+            for _ in 0..200 {
+                let place = rooms.enter(true);
+                strangers.push(tokio::spawn(async move { read(&place, begun(1)).await }));
+                tokio::task::yield_now().await;
             }
+            assert_eq!(
+                platform.await.unwrap(),
+                (Ok(b"notification".to_vec()), true),
+                "{after} ms behind its head"
+            );
+            assert!(read(&rooms.enter(false), Body::from("x")).await.is_ok());
         }
-        assert!(rooms.signed.readers().len() <= READ);
-        for stranger in strangers.iter_mut().take(200 - READ) {
-            gone += usize::from(matches!(stranger.await.unwrap(), Err(Crowded::Readers)));
-        }
-        assert!(gone == 200 - READ && read(&rooms.enter(false), Body::from("x")).await.is_ok());
         strangers.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
-    #[tokio::test]
-    async fn the_one_that_sent_the_least_for_its_time_leaves_first_and_each_gives_back_its_own_place() {
-        let rooms = Rooms::default();
-        let places: Vec<_> = (0..READ).map(|_| rooms.enter(true)).collect();
-        let now = Instant::now();
-        for (n, reader) in rooms.signed.readers().iter_mut().enumerate() {
-            // The first has been there for longest, and has sent a lot; the third has been there for a second, and sent nothing.
-            let age = if n == 0 { 5000 } else { 1000 };
-            reader.since = now.checked_sub(Duration::from_millis(age)).unwrap();
-            reader.request.came.store(if n == 2 { 0 } else { 100_000 }, Ordering::Relaxed);
-        }
-        let late = rooms.enter(true);
-        let left = |place: &Place| {
-            !rooms.signed.readers().iter().any(|reader| Arc::ptr_eq(&reader.request, &place.request))
+    #[tokio::test(start_paused = true)]
+    async fn where_bytes_are_short_the_first_leaves_that_holds_more_than_a_little_and_what_comes_waits() {
+        let rooms = Arc::new(Rooms::default());
+        let begin = |signs_body: bool, length: usize| {
+            let place = rooms.enter(signs_body);
+            tokio::spawn(async move { read(&place, begun(length)).await })
         };
-        assert!(left(&places[2]) && places.iter().filter(|place| left(place)).count() == 1 && !left(&late));
-        assert_eq!(read(&places[2], begun(1)).await, Err(Crowded::Readers));
-        assert_eq!(read(&places[2], Body::from("all")).await.unwrap(), b"all", "what is there is read");
-        Room::give_back(&mut rooms.signed.readers());
-        assert!(left(&places[0]));
-        Room::give_back(&mut rooms.signed.readers());
-        assert!(!left(&places[1]), "it has not been there for long");
-        drop(places);
-        assert_eq!(rooms.signed.readers().len(), 1);
-        assert!(late.write().await.is_ok() && rooms.signed.readers().is_empty());
+        let little = begin(true, 100);
+        let proved = begin(false, 100_000);
+        let [first, second] = [(); 2].map(|()| begin(true, 2 * LITTLE));
+        tokio::task::yield_now().await;
+        let freed = Arc::new(AtomicUsize::new(0));
+        let [one, other] = [(); 2].map(|()| {
+            let (place, body) = (rooms.enter(true), short("whole", &freed));
+            tokio::spawn(async move { read(&place, body).await })
+        });
+        assert_eq!(first.await.unwrap(), Err(Crowded::Slow));
+        freed.store(1, Ordering::Relaxed);
+        assert_eq!(
+            (one.await.unwrap(), other.await.unwrap()),
+            (Ok(b"whole".to_vec()), Ok(b"whole".to_vec()))
+        );
+        assert!(!little.is_finished() && !second.is_finished() && !proved.is_finished(), "one was enough");
+        // Also for what is proved the strangers leave; where all hold a little, it is the first of them.
+        freed.store(0, Ordering::Relaxed);
+        let place = rooms.enter(false);
+        let ((), waits) = tokio::join!(
+            async {
+                assert_eq!(second.await.unwrap(), Err(Crowded::Slow));
+                assert_eq!(little.await.unwrap(), Err(Crowded::Slow));
+                assert_eq!(proved.await.unwrap(), Err(Crowded::Slow), "where there are no strangers");
+            },
+            read(&place, short("", &freed))
+        );
+        assert_eq!(waits, Err(Crowded::Bytes(OverBudget)), "it does not wait for ever");
+        drop(place);
+        assert!(rooms.signed.readers().is_empty() && rooms.proved.readers().is_empty());
     }
 
     #[tokio::test(start_paused = true)]

@@ -156,8 +156,7 @@ pub(super) async fn add(State(endpoint): State<Endpoint>, request: Request) -> R
                 Refusal::new(Code::RateLimited, error, "send it again when that has ended")
             };
             let _one = endpoint.0.releases.try_acquire().map_err(|_| busy())?;
-            let file =
-                server::read(request.into_body(), MAX_FILE, FILE_TIMEOUT, |_| ()).await.map_err(unread)?;
+            let file = server::read(request.into_body(), MAX_FILE, FILE_TIMEOUT).await.map_err(unread)?;
             let release = endpoint.0.updates.add(file, &caller.to_string()).await.map_err(not_added)?;
             let Release { board, version, .. } = release;
             let added = Added { ok: true, board, version: version.to_string() };

@@ -24,6 +24,8 @@ const REST_TIMEOUT: Duration = Duration::from_secs(1);
 pub(super) struct Counted {
     /// `None` once it has ended.
     body: Option<Incoming>,
+    /// A piece that came when there was no room for it. Whoever asks again is handed it once there is.
+    waits: Option<Frame<Bytes>>,
     /// `None` if the bytes are written to disk at once.
     account: Option<Arc<Account>>,
     rest: Rest,
@@ -35,7 +37,7 @@ pub(super) struct Rest(Arc<Mutex<Option<Incoming>>>);
 
 impl Counted {
     pub(super) fn new(body: Incoming, account: Option<Arc<Account>>, rest: Rest) -> Self {
-        Self { body: Some(body), account, rest }
+        Self { body: Some(body), waits: None, account, rest }
     }
 }
 
@@ -76,21 +78,29 @@ impl HttpBody for Counted {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::BoxError>>> {
-        let Some(body) = &mut self.body else { return Poll::Ready(None) };
-        let Some(frame) = ready!(Pin::new(body).poll_frame(cx)) else {
-            self.body = None;
-            return Poll::Ready(None);
+        let frame = match self.waits.take() {
+            Some(frame) => frame,
+            None => {
+                let Some(body) = &mut self.body else { return Poll::Ready(None) };
+                let Some(frame) = ready!(Pin::new(body).poll_frame(cx)) else {
+                    self.body = None;
+                    return Poll::Ready(None);
+                };
+                frame?
+            }
         };
-        let frame = frame?;
         let length = frame.data_ref().map_or(0, Bytes::len);
         match self.account.as_ref().is_none_or(|account| account.receive(length + PIECE_OVERHEAD_BYTES)) {
             true => Poll::Ready(Some(Ok(frame))),
-            false => Poll::Ready(Some(Err(OverBudget.into()))),
+            false => {
+                self.waits = Some(frame);
+                Poll::Ready(Some(Err(OverBudget.into())))
+            }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.as_ref().is_none_or(Incoming::is_end_stream)
+        self.waits.is_none() && self.body.as_ref().is_none_or(Incoming::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
@@ -111,13 +121,23 @@ pub(in crate::intake::http) enum Unread {
     Broken,
 }
 
-/// A body of at most `most` bytes that comes within `time`; `came` is told how long each piece of it is. The pieces are put together
-/// when all are there: bodies that grow beside each other would leave holes in memory that nobody gives back.
+/// A body of at most `most` bytes that comes within `time`, if there is room for it.
 pub(in crate::intake::http) async fn read(
     body: Body,
     most: usize,
     time: Duration,
+) -> Result<Vec<u8>, Unread> {
+    read_as_it_comes(body, most, time, |_| (), || std::future::ready(Err(Unread::OverBudget))).await
+}
+
+/// The same; `came` is told what each piece of it costs, and `room` waits until it may be tried again where there is none. The pieces are
+/// put together when all are there: bodies that grow beside each other would leave holes in memory that nobody gives back.
+pub(in crate::intake::http) async fn read_as_it_comes<F: Future<Output = Result<(), Unread>>>(
+    body: Body,
+    most: usize,
+    time: Duration,
     came: impl Fn(usize),
+    room: impl Fn() -> F,
 ) -> Result<Vec<u8>, Unread> {
     // A body whose declared length is too long is not waited for.
     if body.size_hint().lower() > most as u64 {
@@ -127,13 +147,17 @@ pub(in crate::intake::http) async fn read(
         let mut body = std::pin::pin!(body);
         let (mut pieces, mut length) = (Vec::new(), 0);
         while let Some(frame) = std::future::poll_fn(|cx| body.as_mut().poll_frame(cx)).await {
-            let frame = frame.map_err(|error| match over_budget(&error) {
-                true => Unread::OverBudget,
-                false => Unread::Broken,
-            })?;
+            let frame = match frame {
+                Ok(frame) => frame,
+                Err(error) if over_budget(&error) => {
+                    room().await?;
+                    continue;
+                }
+                Err(_) => return Err(Unread::Broken),
+            };
             let Ok(data) = frame.into_data() else { continue };
             length += data.len();
-            came(data.len());
+            came(data.len() + PIECE_OVERHEAD_BYTES);
             if length > most {
                 return Err(Unread::TooLong);
             }

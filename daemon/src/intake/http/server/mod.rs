@@ -33,7 +33,7 @@ use tokio::{
 };
 use tokio_rustls::TlsAcceptor;
 
-pub(super) use self::body::{OverBudget, Unread, read};
+pub(super) use self::body::{OverBudget, Unread, read, read_as_it_comes};
 use self::{bytes::Bytes, seats::Seats};
 pub use self::{
     certificate::{Certificate, CertificateError},
