@@ -57,8 +57,8 @@ pub enum StageError {
     /// The file cannot be read.
     #[error("the file cannot be read: {0}")]
     Read(io::Error),
-    /// Not handed in by this caller, or too long ago.
-    #[error("no such file was handed in by this caller within the last hour")]
+    /// Not handed in by this caller, or too long ago, and not told to it.
+    #[error("no such file was handed in by this caller within the last hour, or came in one of its turns")]
     NoUpload,
     /// Too many are handed in and not used.
     #[error("{0} files were handed in and not used yet, and no more are taken")]
@@ -157,7 +157,7 @@ impl From<StageError> for Refusal {
                  owner (chown), or for allow_other_owners in [agents.NAME]",
             ),
             E::Folder(_) | E::Read(_) => (Code::ExecutionFailed, "path", "tell the operator"),
-            E::NoUpload => (Code::InputInvalid, "file", "hand it in again with POST /v1/files"),
+            E::NoUpload => (Code::InputInvalid, "file", "hand it in with POST /v1/files"),
             E::Uploads(_) | E::Busy => (Code::RateLimited, "files", "nothing was taken; try again later"),
             E::Broken(_) => (Code::InputInvalid, "broken_body", "send it again"),
             E::Url(_) => {

@@ -9,7 +9,7 @@
 //! - [`kept`]: reading one back, its hash checked before the first byte is used;
 //! - [`stage`]: taking the files of a message, from wherever they are;
 //! - [`path_resolver`]: files of an agent's own folder; [`fetch`]: files from an address, and [`fetch_policy`]: which
-//!   addresses those may be; [`uploads`]: files that a caller handed in;
+//!   addresses those may be; [`uploads`]: files that a caller handed in; [`given`]: files that an agent was told of in its turns;
 //! - [`sniff`]: what a file is, by its content; words to be spoken become one by [`crate::voice`];
 //! - [`error`]: why a file was not taken.
 
@@ -17,6 +17,7 @@ mod blob_store;
 pub mod error;
 mod fetch;
 pub mod fetch_policy;
+mod given;
 pub mod kept;
 mod path_resolver;
 mod sniff;
@@ -26,6 +27,7 @@ mod uploads;
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use futures_util::{Stream, StreamExt as _};
+use gatepost_link::Digest;
 use rusqlite::Transaction;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _},
@@ -33,6 +35,7 @@ use tokio::{
 };
 
 pub use blob_store::{Pin, folder, referred};
+pub use given::given;
 pub use uploads::Uploaded;
 
 use crate::{
@@ -44,6 +47,7 @@ use blob_store::{BlobStore, Draft};
 use error::StageError;
 use fetch::Fetcher;
 use fetch_policy::{Hosts, Private};
+use kept::{Checked, Kept, KeptError};
 
 /// Files that are on their way into the folder at once, over all callers, of either kind; the others wait.
 const AT_ONCE: usize = 8;
@@ -205,6 +209,15 @@ impl Files {
         let limit = self.bounds().url_timeout;
         let taken = tokio::time::timeout(limit, receive).await.map_err(|_| StageError::Slow(limit))??;
         stage::received(name, kind, taken)
+    }
+
+    /// Reads a file back, when it is its turn: so many at once.
+    ///
+    /// # Errors
+    /// Too many others are read, or it is not there as it was.
+    pub async fn look(&self, digest: &Digest) -> Result<Result<Checked, KeptError>, StageError> {
+        let _turn = turn(&self.0.here).await?;
+        Ok(Kept::of(self.0.blobs.store()).open(digest).await)
     }
 
     fn draft(&self, left: u64) -> Result<Draft, StageError> {

@@ -6,7 +6,7 @@ use gatepost_link::Digest;
 use tokio::io::AsyncReadExt as _;
 
 use super::{
-    BLOCK_BYTES, Files, Folder, Sources, Staged, blob_store::Taken, error::StageError, fetch::Fetched,
+    BLOCK_BYTES, Files, Folder, Sources, Staged, blob_store::Taken, error::StageError, fetch::Fetched, given,
     kept::Kept, path_resolver, sniff, turn, uploads,
 };
 use crate::message::{
@@ -62,7 +62,7 @@ impl Files {
             Source::Url(url) => self.fetched(sources, url, left).await?,
             Source::Bytes(bytes) => nameless(self.written(bytes, left).await?),
             Source::Words(words) => self.spoken(words).await?,
-            Source::Upload(digest) => nameless(self.uploaded(agent, *digest, left).await?),
+            Source::Upload(digest) => self.uploaded(agent, *digest, left).await?,
         };
         described(asked, came)
     }
@@ -113,10 +113,18 @@ impl Files {
         Ok(Fetched { taken, name: Some(SPOKEN.to_owned()), kind: None })
     }
 
-    async fn uploaded(&self, agent: &str, digest: Digest, left: u64) -> Result<Taken, StageError> {
+    /// A file that is here already: this caller handed it in, or was told of it.
+    async fn uploaded(&self, agent: &str, digest: Digest, left: u64) -> Result<Fetched, StageError> {
         // Held before it is looked for, so that it does not go in between.
         let pin = self.0.blobs.pin(digest);
-        uploads::find(self.0.blobs.store(), agent, digest).await?;
+        let name = match uploads::find(self.0.blobs.store(), agent, digest).await {
+            Err(StageError::NoUpload) => {
+                let agent = agent.to_owned();
+                let given = self.0.blobs.store().read(move |db| given(db, &agent, &digest)).await?;
+                Some(given.ok_or(StageError::NoUpload)?)
+            }
+            found => found.map(|()| None)?,
+        };
         let file = Kept::of(self.0.blobs.store()).open(&digest).await.map_err(|_| StageError::NoUpload)?;
         let size = file.size;
         let most = self.bounds().max_size.min(left);
@@ -126,7 +134,7 @@ impl Files {
         let mut head = Vec::new();
         let source = tokio::fs::File::from_std(file.file);
         source.take(sniff::HEAD as u64).read_to_end(&mut head).await.map_err(StageError::Read)?;
-        Ok(Taken { pin, size, head })
+        Ok(Fetched { taken: Taken { pin, size, head }, name, kind: None })
     }
 }
 

@@ -201,10 +201,10 @@ fn answered(
     Ok(ReplyView { id, mine, author, text })
 }
 
-/// A file that the hub has: `GET /v1/files/{file}`.
+/// A file that the hub has, for the agent that is told of it: `GET /v1/files/{file}`, for as long as the words are kept that it came with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 pub struct FileView {
-    /// By which it is fetched, and attached.
+    /// By which it is fetched, and attached to what the agent sends: `{"file": …}` among `attachments`.
     pub file: String,
     /// What it is called.
     pub name: String,

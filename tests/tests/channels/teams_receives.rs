@@ -179,6 +179,10 @@ fn a_file_a_press_and_a_choice_in_a_conversation_with_one_person_are_told() -> R
     );
     ensure!(item.to_string().contains("no address of Teams"), "{told}");
     ensure!(!fixture.hub.log()?.contains("hush"), "a file's address is in the log");
+    // It is for the agent that was told of it, and for no other.
+    let kept = format!("/v1/files/{}", text(&item["files"][0], "file"));
+    ensure!(agent.get(&kept)?.status == 200 && fixture.hub.operator()?.get(&kept)?.status == 200);
+    ensure!(fixture.hub.agent("another")?.get(&kept)?.status == 404);
 
     let buttons = json!([[{"text": "Again", "callback_data": "again"}]]);
     let sent =

@@ -247,6 +247,44 @@ async fn paths_are_for_who_has_a_folder() {
 }
 
 #[tokio::test]
+async fn a_file_that_came_is_for_the_agent_that_was_told_of_it_and_no_other() {
+    let fixture = fixture(SMALL, &[]);
+    let kept = fixture.files.keep(Some("plan.pdf"), None, &b"%PDF-1.7 of Ann"[..]).await.unwrap();
+    let digest = kept.attachment.sha256;
+    let facts = serde_json::json!({"files": [kept.attachment]}).to_string();
+    let run = async |sql: &'static str| {
+        fixture.store.write(move |tx| Ok::<_, StoreError>(tx.execute_batch(sql)?)).await.unwrap();
+    };
+    let received = "INSERT INTO inbound (seq, channel, account, peer, text, at, facts) VALUES (1, 'local', '', 'me', 'x', 1, ?)";
+    let file = "INSERT INTO inbound_files (inbound, digest) VALUES (1, ?)";
+    let rows = move |tx: &Transaction<'_>| {
+        tx.execute(received, [facts])?;
+        Ok::<_, StoreError>(tx.execute(file, [digest.0])?)
+    };
+    fixture.store.write(rows).await.unwrap();
+    run("INSERT INTO turns (seq, id, agent, session, cause, scope, state, due_at, at) VALUES (1, 'm1', 'a', 's', 'message', 'owner', 'waiting', 1, 1);
+         INSERT INTO turn_items (agent, inbound, session, turn, engages) VALUES ('a', 1, 's', 1, 1), ('b', 1, 's', NULL, 0);")
+    .await;
+    let attach = async |agent: &str| {
+        let asked = vec![asked(Source::Upload(digest))];
+        fixture
+            .files
+            .stage(agent, &Sources::default(), asked)
+            .await
+            .map(|mut staged| staged.remove(0).attachment.name)
+    };
+    assert!(matches!(attach("a").await, Err(StageError::NoUpload)), "it was not told yet");
+    run("UPDATE turns SET attempts = 1").await;
+    assert_eq!(attach("a").await.unwrap(), "plan.pdf");
+    assert!(matches!(attach("b").await, Err(StageError::NoUpload)), "it waits to be read along");
+    run("INSERT INTO contexts (hash, inbound, agent, session, expires_at) VALUES (x'00', 1, 'c', 's', 1)")
+        .await;
+    assert_eq!(attach("c").await.unwrap(), "plan.pdf");
+    let other = vec![asked(Source::Upload(Digest::of(b"another")))];
+    assert!(matches!(fixture.files.stage("a", &Sources::default(), other).await, Err(StageError::NoUpload)));
+}
+
+#[tokio::test]
 async fn an_upload_is_its_callers_alone_and_stays_while_it_may_be_named() {
     let fixture = fixture(SMALL, &[]);
     let upload = async |agent: &str, bytes: &[u8]| {

@@ -21,13 +21,14 @@ use utoipa::ToSchema;
 use super::{
     Endpoint,
     caller::{self, SENDERS},
-    companions::OPERATOR,
     problem::Refused,
 };
 use crate::{
+    agents::Role,
     audit::checkpoint::from_hex,
     files::{
-        kept::{Checked, Kept, KeptError},
+        given,
+        kept::{Checked, KeptError},
         media_type,
     },
     intake::message_service::broken,
@@ -116,11 +117,12 @@ pub(super) async fn upload(State(endpoint): State<Endpoint>, request: Request) -
 
 /// Kinds of files that a browser may show: pictures, which run nothing.
 const SHOWN: [&str; 4] = ["image/png", "image/jpeg", "image/webp", "image/gif"];
-/// Bytes that are read at once.
-const BLOCK_BYTES: usize = 64 * 1024;
+/// Bytes that are read at once: as many as tell what a file is. Each request that is answered holds so many.
+const BLOCK_BYTES: usize = 16 * 1024;
 
-/// A file that the hub keeps, by the SHA-256 of its bytes. For the operator.
+/// A file that the hub keeps, by the SHA-256 of its bytes.
 ///
+/// For an agent, one that it was told of in a turn of its own; for the operator, any.
 /// It is an attachment, whatever it is, but for pictures; and a browser gives it no rights.
 #[utoipa::path(
     get,
@@ -140,10 +142,16 @@ pub(super) async fn download(
     request: Request,
 ) -> Response {
     endpoint
-        .serve(OPERATOR, request, async |_, _| {
+        .serve(SENDERS, request, async |caller, _| {
             let digest = from_hex(&caller::path(sha256)?).map(Digest).ok_or_else(nothing)?;
+            let named = endpoint.0.store.look(|db| match caller.role {
+                Role::Operator => name_of(db, &digest).map(Some),
+                _ => given(db, caller.agent(), &digest).map(|told| told.map(Some)),
+            });
+            // Whether it is here is nobody's to know whom it is not for.
+            let named = named.map_err(broken)?.ok_or_else(nothing)?;
             // All of it is read and compared before the first byte leaves.
-            let Checked { mut file, size } = match Kept::of(&endpoint.0.store).open(&digest).await {
+            let Checked { mut file, size } = match endpoint.pipeline().files().look(&digest).await? {
                 Ok(checked) => checked,
                 Err(KeptError::Gone(..)) => return Err(nothing()),
                 Err(error @ KeptError::Changed(_)) => {
@@ -151,7 +159,6 @@ pub(super) async fn download(
                     return Err(Refusal::new(Code::ExecutionFailed, error.to_string(), hint));
                 }
             };
-            let named = endpoint.0.store.look(|db| name_of(db, &digest)).map_err(broken)?;
             let (file, head) = tokio::task::spawn_blocking(move || {
                 let mut head = vec![];
                 (&mut file).take(BLOCK_BYTES as u64).read_to_end(&mut head)?;
