@@ -10,7 +10,7 @@ use super::{
     Adapter,
     account::{OpenError, Opening},
     formats::{Format, PLAIN, ToolResults},
-    kit::http::Decode,
+    kit::{http::Decode, phone},
     limits::Limits,
 };
 use crate::{message::target::AGENT, render::Flavour, settings::Key};
@@ -29,6 +29,8 @@ pub struct Kind {
     pub setup: &'static str,
     /// Opens an account.
     pub open: fn(Opening<'_>) -> Result<Arc<dyn Adapter>, OpenError>,
+    /// A person's id as what is received there has it, from how somebody writes it; or what to write instead.
+    pub person_id: fn(&str) -> Result<String, &'static str>,
     /// What the answers of its platform mean, by what was asked for: none if it is not asked over HTTP.
     pub decoders: &'static [(&'static str, Decode)],
     /// What its platform says in each case, by which it is tested as all are.
@@ -46,6 +48,7 @@ macro_rules! channel {
             limits: super::$name::profile::LIMITS,
             setup: include_str!(concat!(stringify!($name), "/SETUP.md")),
             open: super::$name::open,
+            person_id: super::$name::person_id,
             decoders: super::$name::DECODERS,
             #[cfg(test)]
             contracts: super::$name::contract::CONTRACTS,
@@ -97,6 +100,15 @@ pub static TARGETS: LazyLock<Vec<&'static str>> =
 /// The format of `channel`.
 pub fn format(channel: &str) -> Option<&'static Format> {
     kind(channel).map(|kind| &kind.format)
+}
+
+/// A telephone number as people are known by it on all channels that go by numbers; or what to write instead.
+///
+/// # Errors
+/// It is none.
+pub fn number(written: &str) -> Result<String, &'static str> {
+    phone::person(written)
+        .ok_or("write the number as it is dialled from abroad, such as phone:+4915112345678")
 }
 
 /// How text is rendered for `channel`: plain if nothing is known of it.

@@ -485,7 +485,8 @@ pub const PERSON: &[Key] = &[
     example(
         "ids",
         "[\"telegram:123456\", \"phone:+15551234567\"]",
-        "Their ids, \"channel:id\", as gatepost people shows them. phone: stands for WhatsApp, Signal and iMessage.",
+        "Their ids, \"channel:id\", as gatepost people shows them. phone: stands for WhatsApp, Signal and iMessage. Every spelling of an \
+         id counts as the same; a name that can be given to another, and what can be nobody's id, is refused.",
     ),
     key(
         "scope",

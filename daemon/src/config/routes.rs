@@ -184,10 +184,7 @@ pub(super) fn people<'a>(
         let key = format!("people.{name}.ids");
         let mut ids = Vec::new();
         for written in &entry.ids {
-            let Some(id) = user_id_of(written) else {
-                return Err((key, format!("{written:?} is not channel:id, such as \"telegram:123456\"")));
-            };
-            ids.push(id);
+            ids.push(user_id_of(written).map_err(|error| (key.clone(), error.to_string()))?);
         }
         if ids.is_empty() {
             return Err((key, "name at least one, such as [\"telegram:123456\"]".into()));

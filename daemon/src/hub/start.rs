@@ -55,6 +55,7 @@ use crate::{
     metrics::Metrics,
     notify,
     outbox::{Outbox, transition::TransitionError},
+    people::respelling,
     pipeline::{
         Pipeline, Shared, address_book::AddressBook, current::Current, identities::Identities,
         rate_limiter::RateLimiter,
@@ -88,6 +89,7 @@ impl Hub {
         store.space().guard();
 
         let opened = Opened::open(config, &store)?;
+        store.write(respelling::respell).await?;
         let pipeline = build_pipeline(config, &store, key, &opened)?;
         take_up(&pipeline, &store).await?;
         pipeline.abandon_turns(worked_for(config)).await?;

@@ -38,6 +38,14 @@ pub fn seen(tx: &Transaction<'_>, id: &str, name: Option<&str>, now: i64) -> Res
     Ok(())
 }
 
+/// Whether somebody of this id wrote.
+///
+/// # Errors
+/// The database.
+pub fn has_written(db: &Connection, id: &str) -> Result<bool, StoreError> {
+    Ok(db.prepare_cached("SELECT 1 FROM users WHERE id = ?")?.exists([id])?)
+}
+
 /// What was granted to somebody.
 ///
 /// # Errors

@@ -65,7 +65,7 @@ impl Who {
         match serde_json::from_slice(bytes) {
             Ok(Self::Pass {}) => Ok(None),
             Ok(Self::Is { user }) if fits_an_id(&user) => {
-                user_id_of(&user).map(Some).ok_or(HookError::Garbage(SHAPE))
+                user_id_of(&user).map(Some).map_err(|_| HookError::Garbage(SHAPE))
             }
             _ => Err(HookError::Garbage(SHAPE)),
         }

@@ -39,6 +39,7 @@ mod voice;
 
 #[cfg(test)]
 pub(super) use self::gateway::mock::{Mock, Step};
+pub(in crate::channels) use self::target::person_id;
 use std::{sync::Arc, time::Duration};
 
 use async_trait::async_trait;

@@ -54,6 +54,13 @@ pub(super) fn user(text: &str) -> &str {
     person(text).or_else(|| text.strip_prefix("discord:")).unwrap_or(text)
 }
 
+/// A person's id as rows have it: their number.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    snowflake(user(written)).ok_or(
+        "write the person's number, such as discord:123456789012345678 (developer mode, then \"Copy User ID\"): a name can be given to another",
+    )
+}
+
 /// An id in its one spelling (<https://docs.discord.com/developers/reference#snowflakes>): a number of 64 bits.
 pub(super) fn snowflake(text: &str) -> Option<String> {
     let number = text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<u64>().ok()).flatten();

@@ -105,6 +105,12 @@ struct Email {
     incoming: Option<Incoming>,
 }
 
+/// A person's id: their mailbox in lower case. Telephones and companies write its left side in any size of letters, and no server in use
+/// has two mailboxes that differ in it.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    Ok(mailbox::canonical(written)?.to_ascii_lowercase())
+}
+
 /// It is asked by SMTP, and [`submission`] reads the replies.
 pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[];
 

@@ -41,10 +41,13 @@ use super::{
     account::{OpenError, Opening},
     hub_handle::HubHandle,
     identity::{Identity, Spelling, Unidentified},
-    kit::http::{
-        Answer, Decode, Reader, Verdict,
-        base::{Base, without_query},
-        token::Token,
+    kit::{
+        http::{
+            Answer, Decode, Reader, Verdict,
+            base::{Base, without_query},
+            token::Token,
+        },
+        mailbox,
     },
     receiver::Hearing,
 };
@@ -85,6 +88,19 @@ fn default_base() -> String {
 struct GoogleChat {
     client: Client,
     listener: Option<Listener>,
+}
+
+/// A person's id as rows have it: `users/` and their number, or their mailbox in lower case.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    if written.contains('@') {
+        return Ok(mailbox::canonical(written)?.to_ascii_lowercase());
+    }
+    let number = written.strip_prefix("users/").unwrap_or(written);
+    let is_one =
+        is_id(number) && (written.len() > number.len() || number.bytes().all(|b| b.is_ascii_digit()));
+    is_one.then(|| format!("users/{number}")).ok_or(
+        "write the person's mailbox, such as googlechat:ann@example.org, or users/ and their number, which `gatepost people list` shows",
+    )
 }
 
 /// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.

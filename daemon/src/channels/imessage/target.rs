@@ -47,6 +47,18 @@ pub(super) fn identity(address: &str) -> Option<String> {
     }
 }
 
+/// A person's id as rows have it: a number or a mailbox, or what stands for whoever writes by SMS under a name.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    const HINT: &str = "write a number such as phone:+4915112345678, a mailbox such as imessage:ann@example.org, or the id that `gatepost people list` shows";
+    let spelt = canonical(written).map_err(|_| HINT)?;
+    let who = identity(&spelt).unwrap_or(spelt);
+    match who.split(';').collect::<Vec<_>>().as_slice() {
+        [handle] => Ok(phone::person(handle).unwrap_or_else(|| who.clone())),
+        [_, "-", _] => Ok(who),
+        _ => Err("that is a group, and no person"),
+    }
+}
+
 /// Identities whose entry of a `hold` list holds this one, too: a number with and without the digit that not everybody dials, which
 /// a network that carries SMS takes for one, the mailbox that a tagged address leads to if it goes as a mail (MMS), and the mailbox
 /// at its provider's other domains.

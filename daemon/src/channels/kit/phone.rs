@@ -68,6 +68,29 @@ pub(in crate::channels) fn is_planned(digits: &str) -> bool {
     })
 }
 
+/// A person's number as people are known by it on every platform of numbers: `+`, and the one of its forms that stands for both where it
+/// is dialled with and without a digit. Mexico's 1 and Argentina's 9 are left out before ten digits. Brazil's 9 is put before eight digits
+/// of which the first is 6 to 9: such were mobile numbers before they got it, and 2 to 5 are landlines
+/// (<https://arquivo.jmais.com.br/?p=38805>). A number that its country's plan does not have stays as it is.
+pub(in crate::channels) fn person(number: &str) -> Option<String> {
+    let digits = digits(number.strip_prefix('+').unwrap_or(number))?;
+    Some(format!("+{}", one_form(&digits).unwrap_or(digits)))
+}
+
+/// The form of a number that stands for both of those in which it is dialled; nothing where its country's plan has no such number.
+pub(in crate::channels) fn one_form(digits: &str) -> Option<String> {
+    is_planned(digits).then(|| {
+        match digits.get(..2) {
+            Some("52" | "54") if digits.len() == 13 => other_form(digits),
+            Some("55") if digits.len() == 12 && matches!(digits.as_bytes()[4], b'6'..=b'9') => {
+                other_form(digits)
+            }
+            _ => None,
+        }
+        .unwrap_or_else(|| digits.to_owned())
+    })
+}
+
 /// The other form of a number that is dialled with and without a digit, if it may be such a number.
 pub(in crate::channels) fn other_form(digits: &str) -> Option<String> {
     let (_, at, digit) = OPTIONAL.iter().find(|(code, ..)| digits.starts_with(code))?;

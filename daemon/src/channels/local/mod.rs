@@ -114,6 +114,11 @@ pub struct Arrived {
     pub at: Time,
 }
 
+/// A person's id: whatever the program that reports them calls them.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    Ok(written.to_owned())
+}
+
 /// Nobody is asked, so there is no answer.
 pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[];
 

@@ -31,6 +31,7 @@ use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+pub(in crate::channels) use self::target::person_id;
 use self::{
     client::Client,
     operations::Act,

@@ -51,6 +51,13 @@ pub(super) fn is_person(address: &str) -> bool {
     address.starts_with('@') && !names::is_name(address) && canonical(address).is_ok()
 }
 
+/// A person's id as rows have it, byte by byte.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    is_person(written)
+        .then(|| written.to_owned())
+        .ok_or("write the whole id, such as matrix:@ann:example.org")
+}
+
 /// Whether an address is a room's id with the signs that servers put in one. What a server makes of others nobody knows.
 pub(super) fn tells(address: &str) -> bool {
     address.starts_with('!')

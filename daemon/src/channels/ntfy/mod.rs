@@ -62,6 +62,12 @@ struct Ntfy {
     listener: Option<Listener>,
 }
 
+/// The id of who publishes: the topic, for nobody is told apart there.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    let topic = super::plain_name(&CAPABILITIES, written, "-_");
+    topic.map_err(|_| "write the topic, such as ntfy:door: nobody is told apart there")
+}
+
 /// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
 pub(in crate::channels) const DECODERS: &[(&str, Decode)] = &[("", decode)];
 

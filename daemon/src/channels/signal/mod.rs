@@ -34,6 +34,7 @@ use std::{sync::Arc, time::Duration};
 use async_trait::async_trait;
 use serde::Deserialize;
 
+pub(in crate::channels) use self::target::person_id;
 use self::{
     client::Client,
     profile::{CAPABILITIES, WITHOUT_POLLS},

@@ -56,6 +56,14 @@ pub(super) fn person(address: &str) -> Option<String> {
     Some(uuid.to_string())
 }
 
+/// A person's id as rows have it: an account's UUID, or a number.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    let found = person(written).ok_or(
+        "write a number such as phone:+4915112345678, or the account's UUID, which `gatepost people list` shows: a name can be given to another",
+    )?;
+    Ok(phone::person(&found).unwrap_or(found))
+}
+
 /// `name.01`: letters, digits and underscores, then a point and two digits or more.
 fn is_username(name: &str) -> bool {
     name.len() <= 48

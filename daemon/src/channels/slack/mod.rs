@@ -37,6 +37,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use serde_json::Value;
 
+pub(in crate::channels) use self::target::person_id;
 use self::{
     client::Client,
     profile::CAPABILITIES,

@@ -16,6 +16,16 @@ pub(super) fn is_person(address: &str) -> bool {
     address.starts_with(['U', 'W'])
 }
 
+/// A person's id as rows have it: `U…` or `W…`, and a program's `B…`.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    let is_one = (is_person(written) || written.starts_with('B'))
+        && LENGTHS.contains(&written.len())
+        && written.bytes().all(|b| b.is_ascii_uppercase() || b.is_ascii_digit());
+    is_one.then(|| written.to_owned()).ok_or(
+        "write the member id in capitals, such as slack:U012AB3CD, which stands in the menu of a profile: a name can be given to another",
+    )
+}
+
 /// Whether an id is a direct conversation's with one person. One with several (`G…`, or `C…`) is a place of its own.
 pub(super) fn is_direct(address: &str) -> bool {
     address.starts_with('D')

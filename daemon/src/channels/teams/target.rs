@@ -58,6 +58,18 @@ pub(super) fn is_person(id: &str) -> bool {
     is_guid(id) || is_bots_own(id) || is_principal(id)
 }
 
+/// A person's id as rows have it: the one that a bot has for them, or theirs in Entra. By the name with which they sign in Teams tells
+/// nobody.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    match (is_guid(written), is_bots_own(written)) {
+        (true, _) => Ok(written.to_ascii_lowercase()),
+        (_, true) => Ok(written.to_owned()),
+        _ => Err(
+            "write the person's id in Entra, or the one that begins with 29: and that `gatepost people list` shows",
+        ),
+    }
+}
+
 /// `29:…`, which is another for each bot.
 pub(super) fn is_bots_own(id: &str) -> bool {
     id.strip_prefix("29:").is_some_and(|id| {

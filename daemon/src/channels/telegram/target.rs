@@ -31,6 +31,12 @@ pub(super) fn canonical(address: &str) -> Result<String, &'static str> {
     }
 }
 
+/// A person's id as rows have it: their number, or that of the chat in whose name somebody writes.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    const HINT: &str = "write the person's number, such as tg:123456789, which `gatepost people list` shows: a name can be given to another";
+    canonical(written).ok().filter(|id| !id.starts_with('@')).ok_or(HINT)
+}
+
 /// Numbers of basic groups are not below this (<https://core.telegram.org/api/bots/ids>); those of supergroups and channels are.
 const BASIC_GROUPS: i64 = -999_999_999_999;
 

@@ -108,6 +108,12 @@ struct Sending {
     secrets: Secrets,
 }
 
+/// The id of who posts: the account that is posted to.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    let is_one = crate::settings::is_name(written);
+    is_one.then(|| written.to_owned()).ok_or("write the account that is posted to, such as webhook:door")
+}
+
 /// What the answers of its platform mean, each as a function of the answer alone: any answer is tried on all of them.
 pub(in crate::channels) const DECODERS: &[(&str, Decode)] =
     &[("", |reader, answer| decode(reader, answer, str::to_owned).map(Option::unwrap_or_default))];

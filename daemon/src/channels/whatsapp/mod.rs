@@ -33,6 +33,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use serde::Deserialize;
 
+pub(in crate::channels) use self::target::person_id;
 use self::{
     graph::{Graph, Unsent},
     instance::Instance,

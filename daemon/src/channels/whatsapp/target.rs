@@ -88,9 +88,7 @@ pub(super) fn is_lid(address: &str) -> bool {
 /// that its country's plan does not have.
 ///
 /// In three countries a mobile number has a digit that is dialled from some places and left out in others, and WhatsApp knows
-/// people by either form: Mexico's 1 after 52 and Argentina's 9 after 54 are left out here, before ten digits. Brazil's 9 is put
-/// before eight digits of which the first is 6 to 9: such were mobile numbers before they got it, and 2 to 5 are landlines
-/// (<https://arquivo.jmais.com.br/?p=38805>). The Evolution API drops *whatever* digit stands there, so that it delivers
+/// people by either form: [`phone::one_form`] is the one that stands for both. The Evolution API drops *whatever* digit stands there, so that it delivers
 /// `+54 2 11…` to whoever has `+54 9 11…` (`formatMXOrARNumber` and `formatBRNumber` of
 /// <https://github.com/EvolutionAPI/evolution-api/blob/2.3.6/src/utils/createJid.ts>). No plan has such numbers, and what the
 /// Cloud API makes of them Meta does not say: by any way, nobody knows whose they are.
@@ -101,16 +99,17 @@ pub(super) fn identity(address: &str) -> Option<String> {
     if address.ends_with("@g.us") {
         return Some(address.to_owned());
     }
-    phone::is_planned(address).then(|| {
-        match address.get(..2) {
-            Some("52" | "54") if address.len() == 13 => phone::other_form(address),
-            Some("55") if address.len() == 12 && matches!(address.as_bytes()[4], b'6'..=b'9') => {
-                phone::other_form(address)
-            }
-            _ => None,
-        }
-        .unwrap_or_else(|| address.to_owned())
-    })
+    phone::one_form(address)
+}
+
+/// A person's id as rows have it: a number, or an id by which WhatsApp hides one.
+pub(in crate::channels) fn person_id(written: &str) -> Result<String, &'static str> {
+    const HINT: &str = "write a number with its country's code, such as phone:+4915112345678, or the id that `gatepost people list` shows";
+    if is_user(written) || is_lid(written) {
+        return Ok(written.to_owned());
+    }
+    let digits = canonical(written, Takes::default()).map_err(|_| HINT)?;
+    phone::person(&digits).ok_or(HINT)
 }
 
 /// Numbers whose entry of a `hold` list holds this identity, too. A landline in Brazil and the mobile number that has a 9 more are

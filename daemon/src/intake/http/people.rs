@@ -11,11 +11,10 @@ use utoipa::{IntoParams, ToSchema};
 use super::{Endpoint, caller, messages::listed, problem::Refused, query};
 use crate::{
     agents::Role,
-    channels::registry,
     intake::message_service::broken,
     message::refusal::{Code, Refusal},
     people::{
-        is_prefix,
+        BadId,
         requests::{self, Request as AccessRequest},
         user_id_of, users,
     },
@@ -160,17 +159,32 @@ pub(super) async fn grant(State(endpoint): State<Endpoint>, request: Request) ->
     endpoint
         .serve(&[Role::Operator], request, async |caller, request| {
             let Grant { user, scope } = endpoint.json(request).await?;
-            let user = user_id_of(&user).ok_or_else(|| {
-                Refusal::input("this is no id of a user", "write channel:id, such as tg:123456")
-            })?;
-            let prefix = user.split(':').next().unwrap_or_default();
-            if !is_prefix(prefix, &registry::NAMES) {
-                let error = format!("there is no channel {:?}", one_line(prefix, 40));
-                let hint =
-                    "begin with a channel's name, with tg for Telegram, or with phone for a telephone number";
-                return Err(Refusal::input(error, hint).because("unknown_channel"));
-            }
             let pipeline = endpoint.pipeline();
+            let user = match user_id_of(&user) {
+                Err(BadId::Nobodys { written, why }) => {
+                    // A bridge may know people by ids of its own: who was heard can be shut out by what the list shows.
+                    let heard = pipeline.outbox().store().read({
+                        let written = written.clone();
+                        move |db| users::has_written(db, &written)
+                    });
+                    match heard.await.map_err(broken)? {
+                        true => written,
+                        false => {
+                            let error = format!("{:?} can be nobody's id", one_line(&written, 80));
+                            return Err(Refusal::input(error, why).because("bad_id"));
+                        }
+                    }
+                }
+                Err(error @ BadId::Channel { .. }) => {
+                    let hint = "begin with a channel's name, with tg for Telegram, or with phone for a telephone number";
+                    return Err(Refusal::input(one_line(&error.to_string(), 200), hint).because("unknown_channel"));
+                }
+                Err(BadId::Shape(_)) => {
+                    let error = "this is no id of a user";
+                    return Err(Refusal::input(error, "write channel:id, such as tg:123456"));
+                }
+                Ok(user) => user,
+            };
             if let Some(person) = pipeline.person(&user) {
                 let error =
                     format!("the configuration has {user} as {}: [people.{}]", person.scope, person.name);

@@ -126,6 +126,7 @@ mod tests {
         limits: profile::LIMITS,
         setup: include_str!("../skeleton/SETUP.md"),
         open: skeleton::open,
+        person_id: skeleton::person_id,
         decoders: skeleton::DECODERS,
         contracts: skeleton::contract::CONTRACTS,
     };
