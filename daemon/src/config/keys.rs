@@ -501,7 +501,7 @@ pub const ROUTE: &[Key] = &[
     example(
         "from",
         "[\"telegram:*\"]",
-        "The conversations: \"channel:address\", \"channel:*\", or \"*\". If several routes of one agent name a conversation, the \
+        "The conversations: \"channel:address\", \"channel:*\", or \"*\". An address counts by whom it stands for, as in allow. If several routes of one agent name a conversation, the \
          closest entry counts. Several agents may be in one conversation; each is judged by itself.",
     ),
     example("account", "\"work\"", "The only account that it is for, on a channel with several."),

@@ -332,6 +332,7 @@ impl Shared {
             shared.notify = notify;
             shared.home_assistant = home;
         });
+        pipeline.recall_routes()?;
         Ok(Next { config, opened, pipeline, wakers, certificate })
     }
 }

@@ -92,6 +92,7 @@ impl Hub {
         store.write(respelling::respell).await?;
         let pipeline = build_pipeline(config, &store, key, &opened)?;
         take_up(&pipeline, &store).await?;
+        pipeline.recall_routes()?;
         pipeline.abandon_turns(worked_for(config)).await?;
 
         let descriptors = Descriptors::claim();

@@ -18,6 +18,7 @@ pub mod address_book;
 pub mod current;
 pub mod gate_attempts;
 pub mod identities;
+mod named_routes;
 pub mod permission;
 pub mod rate_limiter;
 pub mod readiness;

@@ -15,6 +15,7 @@ mod operations;
 mod platform;
 mod put_back;
 mod receiving;
+mod routes;
 mod spellings;
 mod uncertain;
 

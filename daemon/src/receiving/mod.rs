@@ -68,6 +68,7 @@ impl Pipeline {
         if !room.accepts() {
             return Err(no_room(Full::Disk(room)));
         }
+        self.identify_routes(&at.channel, &at.account).await.map_err(unavailable)?;
         let said = self.ask_gates(&at, &batch).await?;
         let routing = self.0.routing.clone();
         let (channel, account) = (at.channel.clone(), at.account.clone());

@@ -3,6 +3,7 @@
 //!
 //! - [`gates`]: the four gates, and what the hub itself says at each;
 //! - [`situation`]: what is judged, and what may come of it; [`rules`]: the judgement, pure;
+//! - [`named`]: conversations by other addresses than those that routes have;
 //! - [`positions`]: how far each account has read; [`drops`]: what went no further, listed;
 //! - [`accept`]: a batch, in one transaction; [`repeats`]: what came before; [`arrival`]: what is known of an event; [`engage`]: one
 //!   agent's part in it; [`waiting`]: what waits until a person has decided.
@@ -12,6 +13,7 @@ pub mod arrival;
 pub mod drops;
 pub mod engage;
 pub mod gates;
+pub mod named;
 pub mod positions;
 pub mod repeats;
 pub mod rules;
@@ -47,6 +49,8 @@ pub struct Routing {
     pub lease_ms: i64,
     /// What decides at each gate.
     pub gates: gates::Gates,
+    /// Who the conversations are that routes name by an address whose spelling does not tell.
+    pub named: named::Named,
 }
 
 impl Default for Routing {
@@ -58,6 +62,7 @@ impl Default for Routing {
             agents: BTreeSet::new(),
             lease_ms: LEASE_MS,
             gates: gates::Gates::default(),
+            named: named::Named::default(),
         }
     }
 }
@@ -180,13 +185,15 @@ impl Route {
     }
 
     /// How closely its entries name a conversation: an address before a channel, a channel before any.
-    fn fits(&self, channel: &str, account: &str, address: &str) -> Option<u8> {
+    fn fits(&self, named: &named::Named, channel: &str, account: &str, address: &str) -> Option<u8> {
         if self.account.as_deref().is_some_and(|named| named != account) {
             return None;
         }
         let fit = |pattern: &Pattern| match pattern {
-            Pattern::Address(named, of) => (named == channel && of == address).then_some(2),
-            Pattern::Channel(named) => (named == channel).then_some(1),
+            Pattern::Address(on, of) => {
+                (on == channel && (of == address || named.means(channel, account, of, address))).then_some(2)
+            }
+            Pattern::Channel(on) => (on == channel).then_some(1),
             Pattern::Any => Some(0),
         };
         self.from.iter().filter_map(fit).max()
@@ -218,12 +225,24 @@ impl Routing {
         let mut fitting: Vec<(u8, &Route)> = self
             .routes
             .iter()
-            .filter_map(|route| Some((route.fits(channel, account, address)?, route)))
+            .filter_map(|route| Some((route.fits(&self.named, channel, account, address)?, route)))
             .collect();
         fitting.sort_by_key(|(fit, _)| std::cmp::Reverse(*fit));
         let mut agents = BTreeSet::new();
         fitting.retain(|(_, route)| agents.insert(route.agent.as_str()));
         fitting.into_iter().map(|(_, route)| route).collect()
+    }
+
+    /// The addresses on a channel that routes name for an account.
+    pub fn addresses(&self, channel: &str, account: &str) -> BTreeSet<&str> {
+        let its = |route: &&Route| route.account.as_deref().is_none_or(|named| named == account);
+        let entries = self.routes.iter().filter(its).flat_map(|route| route.from.iter());
+        entries
+            .filter_map(|pattern| match pattern {
+                Pattern::Address(on, address) if on == channel => Some(address.as_str()),
+                _ => None,
+            })
+            .collect()
     }
 
     /// The session that an agent has at a place where it has none yet: as its wiring there has it, else one for the conversation.
