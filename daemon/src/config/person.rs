@@ -51,19 +51,13 @@ impl Person {
         let zone = zone(self.time_zone.as_deref()).map_err(|problem| ("time_zone", problem))?;
         let hours = match &self.quiet_hours {
             None => Hours::all_day(zone),
-            // It may be told in the other hours of the day.
-            Some(text) => {
-                let swapped =
-                    text.split_once('-').map(|(from, until)| format!("{}-{}", until.trim(), from.trim()));
-                Hours::parse(swapped.as_deref().unwrap_or(text), zone).map_err(|_| {
-                    (
-                        "quiet_hours",
-                        format!(
-                            "{text:?}: write from and until, such as \"22:00-07:00\", two different times"
-                        ),
-                    )
-                })?
-            }
+            Some(text) => Hours::parse(&others(text), zone).map_err(|_| {
+                let problem = match text.split_once('-') {
+                    Some((from, until)) if is_day(from, until) => "that is the whole day, and you would never be told: leave out the hours in which you may be, or notify",
+                    _ => "write from and until, such as \"22:00-07:00\", two different times",
+                };
+                ("quiet_hours", format!("{text:?}: {problem}"))
+            })?,
         };
         let page = match &self.page {
             None => page,
@@ -82,6 +76,19 @@ impl Person {
         };
         Ok((!targets.is_empty()).then(|| Notify { targets, show: self.show, page, hours }))
     }
+}
+
+/// The other hours of the day, in which somebody may be told. A day ends at 24:00 and the next one begins at 00:00.
+fn others(text: &str) -> String {
+    match text.split_once('-') {
+        Some((from, until)) if until.trim() == "24:00" => format!("00:00-{}", from.trim()),
+        Some((from, until)) => format!("{}-{}", until.trim(), from.trim()),
+        None => text.to_owned(),
+    }
+}
+
+fn is_day(from: &str, until: &str) -> bool {
+    (from.trim(), until.trim()) == ("00:00", "24:00")
 }
 
 #[cfg(test)]
@@ -113,6 +120,28 @@ mod tests {
         assert_eq!((notify.show, notify.page.as_str()), (Show::Count, "http://localhost:8787"));
         // 22:00 is quiet, 07:00 is not.
         assert!(!notify.hours.contain(22 * hour) && notify.hours.contain(7 * hour));
+    }
+
+    #[test]
+    fn quiet_hours_may_end_with_the_day_and_are_never_all_of_it() {
+        let hours =
+            |text: &str| format!("notify = [\"ntfy:gate\"]\nquiet_hours = {text:?}\ntime_zone = \"UTC\"");
+        let hour = 3_600_000;
+        for (text, told, not) in [
+            ("22:00-24:00", [0, 21], [22, 23]),
+            ("00:00-07:00", [7, 23], [0, 6]),
+            ("01:00-02:00", [0, 2], [1, 1]),
+        ] {
+            let notify = read(&hours(text)).unwrap().unwrap();
+            assert!(told.into_iter().all(|at| notify.hours.contain(at * hour)), "{text}");
+            assert!(!not.into_iter().any(|at| notify.hours.contain(at * hour)), "{text}");
+        }
+        let refused = |text: &str| {
+            let person = toml::from_str::<Person>(&hours(text)).unwrap();
+            person.read(String::new()).unwrap_err().1
+        };
+        assert!(refused("00:00-24:00").contains("the whole day"), "{}", refused("00:00-24:00"));
+        assert!(refused("07:00-07:00").contains("two different times"));
     }
 
     #[test]

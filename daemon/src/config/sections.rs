@@ -24,8 +24,10 @@ pub struct Hub {
     /// Where the database and the keys are. Empty only until the file is read, if it does not say.
     pub data_dir: PathBuf,
     /// The HTTP interface.
+    #[serde(deserialize_with = "super::listen::address")]
     pub listen: SocketAddr,
     /// What platforms and programs outside reach of it, and nothing else.
+    #[serde(deserialize_with = "super::listen::optional")]
     pub platform_listen: Option<SocketAddr>,
     /// Bytes.
     pub max_body: usize,
@@ -82,6 +84,7 @@ pub struct FileBounds {
 #[serde(default)]
 pub struct Broker {
     /// Where the embedded broker listens.
+    #[serde(deserialize_with = "super::listen::address")]
     pub listen: SocketAddr,
     /// A broker elsewhere, `mqtts://host:port` or `mqtt://host:port`.
     pub url: Option<String>,
@@ -103,6 +106,7 @@ pub struct Broker {
 #[serde(default)]
 pub struct Web {
     /// Where the HTTP interface and the page are reached over TLS.
+    #[serde(deserialize_with = "super::listen::optional")]
     pub listen: Option<SocketAddr>,
     /// Where the hub's certificate there comes from.
     pub tls: TlsBy,

@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+/// The longest that is taken: a year.
+const LONGEST: Duration = Duration::from_hours(24 * 366);
+
 /// A length of time, written as `10m`, `24h`, `1h30m`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
@@ -29,22 +32,28 @@ impl TryFrom<String> for Span {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        text.parse::<jiff::SignedDuration>()
-            .ok()
-            .and_then(|span| Duration::try_from(span).ok())
-            .filter(|span| (Duration::from_secs(1)..=Duration::from_hours(24 * 366)).contains(span))
-            .map(Self)
-            .ok_or_else(|| {
-                format!(
-                    "{text:?} is not a length of time: write \"30s\", \"10m\", \"24h\", at least one second"
-                )
-            })
+        let span = text.parse::<jiff::SignedDuration>().ok().and_then(|span| Duration::try_from(span).ok());
+        match span.filter(|span| *span >= Duration::from_secs(1)) {
+            Some(span) if span > LONGEST => Err(format!("{text:?} is too long: at most a year, \"8784h\"")),
+            Some(span) => Ok(Self(span)),
+            None => Err(format!(
+                "{text:?} is not a length of time: write \"30s\", \"10m\", \"24h\", at least one second"
+            )),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_too_long_is_not_called_no_length_of_time() {
+        let refused = |text: &str| Span::try_from(text.to_owned()).unwrap_err();
+        assert!(Span::try_from("8784h".to_owned()).is_ok());
+        assert!(refused("9600h").contains("too long") && refused("9600h").contains("8784h"));
+        assert!(refused("500ms").contains("at least one second"));
+    }
 
     #[test]
     fn only_what_may_be_switched_off_may_be_nothing() {

@@ -18,6 +18,7 @@ impl Config {
         warnings.extend(self.doubtful_entries());
         warnings.extend(self.unreachable_names());
         warnings.extend(self.doubtful_folders());
+        warnings.extend(self.doubtful_routes());
         warnings
     }
 

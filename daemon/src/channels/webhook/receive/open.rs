@@ -35,6 +35,9 @@ pub(in crate::channels::webhook) enum Trust {
     Unknown,
 }
 
+/// Headers in which secrets stand.
+const SECRETS: [&str; 4] = ["authorization", "proxy-authorization", "cookie", "set-cookie"];
+
 /// What is taken, if anything is to be.
 pub(in crate::channels::webhook) fn taking(
     account: &str,
@@ -53,6 +56,14 @@ pub(in crate::channels::webhook) fn taking(
     }
     if id_header.is_some() && settings.proof == By::Standard {
         return invalid("id_header: leave it out; the standard's is webhook-id, which is signed");
+    }
+    // What proves who posts would stand in every turn as the delivery's id.
+    if let Some(name) = &id_header
+        && (SECRETS.contains(&name.as_str()) || Some(name) == proof_header.as_ref())
+    {
+        return invalid(&format!(
+            "id_header: {name} proves who posts, and is no delivery's id: name the header that has it, such as X-Request-Id, or leave id_header out"
+        ));
     }
     let proof = match settings.proof {
         By::Standard => Proof::standard(&secrets)

@@ -333,6 +333,14 @@ fn settings_that_do_not_go_together_are_refused_in_words_without_a_secret() {
         ("receive = true\nproof_secrets = [\"file:whsec\"]\nproof_header = \"X-Token\"", "proof_header"),
         ("receive = true\nproof_secrets = [\"file:whsec\"]\nid_header = \"X-Id\"", "id_header"),
         ("receive = true\nproof = \"token\"\nproof_secrets = [\"file:token\"]\nid_header = \"X Id\"", "X Id"),
+        (
+            "receive = true\nproof = \"token\"\nproof_secrets = [\"file:token\"]\nid_header = \"Authorization\"",
+            "no delivery's id",
+        ),
+        (
+            "receive = true\nproof = \"token\"\nproof_secrets = [\"file:token\"]\nproof_header = \"X-T\"\nid_header = \"x-t\"",
+            "no delivery's id",
+        ),
         ("receive = true\nproof_secrets = [\"file:whsec\"]\ntext_at = \"data\"", "JSON pointer"),
         ("receive = true\nproof_secrets = [\"file:whsec\"]\ntrust = \"owner\"", "owner"),
         ("receive = true\nproof_secrets = [\"file:whsec\"]\nurl = \"https://a.example\"", "secret"),
