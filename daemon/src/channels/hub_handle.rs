@@ -99,7 +99,7 @@ pub trait HubHandle: Send + Sync {
     }
 
     /// A place in which the files of an event are fetched while whoever tells it waits; nothing if those who are not known have all of
-    /// theirs: nobody known is to wait for strangers' slow files.
+    /// theirs, or nobody reads what they write there: nobody known is to wait for strangers' slow files.
     async fn place_for_files(&self, _of: &Received) -> Option<FilePlace> {
         Some(FilePlace::default())
     }

@@ -26,7 +26,11 @@ use crate::{
     outbox::{Outbox, form_submissions, own, reconcile},
     pipeline::current::Current,
     policy::Scope,
-    router::{arrival::sender_of, positions},
+    router::{
+        Route, Routing, UnknownSenders,
+        arrival::{Receiving, place_of, sender_of, wirings},
+        positions,
+    },
     store::{StoreError, now_ms},
 };
 
@@ -57,6 +61,15 @@ impl AccountHandle {
     fn account(&self) -> (&str, &str) {
         (&self.channel, &self.account)
     }
+}
+
+/// Whether no agent reads what a stranger writes there, and nobody is asked about it: what comes with it has no use.
+fn shuts_out_strangers(routing: &Routing, wired: &[Route], at: &Receiving, of: &Received) -> bool {
+    if wired.is_empty() {
+        let asks = of.conversation.direct && at.unknown == UnknownSenders::RequestApproval;
+        return routing.default_agent.is_none() || !asks;
+    }
+    wired.iter().all(|route| route.unknown.unwrap_or(at.unknown) == UnknownSenders::Strict)
 }
 
 fn unavailable(error: impl std::fmt::Display) -> Unavailable {
@@ -145,9 +158,18 @@ impl HubHandle for AccountHandle {
         let at = pipeline.receiving(&self.channel, Some(&self.account), None).ok()?;
         let routing = pipeline.0.routing.clone();
         // Whom a hook alone knows is a stranger here: it is asked once, when the event is written down.
-        let sender = self.outbox().store().look(|db| sender_of(db, &at, of, None, &routing));
-        if sender.is_ok_and(|sender| sender.scope > Scope::Unknown) {
+        let looked = self.outbox().store().look(|db| {
+            let sender = sender_of(db, &at, of, None, &routing)?;
+            Ok::<_, StoreError>((sender.scope, wirings(db, &routing, &place_of(&at, of))?))
+        });
+        let (scope, wired) = looked.map_err(unavailable).ok()?;
+        if scope > Scope::Unknown {
             return Some(FilePlace::default());
+        }
+        let a_hook_may_know_them = !pipeline.0.hooks.0.gates.sender.is_empty();
+        if scope == Scope::Blocked || !a_hook_may_know_them && shuts_out_strangers(&routing, &wired, &at, of)
+        {
+            return None;
         }
         pipeline.0.strangers_files.take().map(|place| FilePlace(Some(place)))
     }

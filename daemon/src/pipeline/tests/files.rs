@@ -5,9 +5,9 @@ use crate::{
     channels::received::{Author, Conversation, Event, Received, Words},
     people::{People, Person},
     pipeline::strangers_files::AT_ONCE,
-    policy,
+    policy::{self, Allowlist},
     receiving::account::AccountHandle,
-    router::Routing,
+    router::{Route, Routing, UnknownSenders},
 };
 
 fn files(files: Value) -> Value {
@@ -24,7 +24,14 @@ async fn files_of_strangers_have_some_places_and_those_of_people_who_are_known_a
     let fixture = Fixture::open(directory.path(), &one, &two).await;
     let ann = Person { name: "ann".into(), scope: policy::Scope::Known };
     let people = People::new([(ann, vec!["one:1".to_owned()])]).unwrap();
-    let routing = Arc::new(Routing { people, ..Routing::default() });
+    let route = |from: &str, unknown| Route {
+        from: Allowlist::parse([from.to_owned()]).unwrap(),
+        unknown: Some(unknown),
+        ..Route::granted("courier", from)
+    };
+    let routes =
+        vec![route("one:there", UnknownSenders::Public), route("one:closed", UnknownSenders::Strict)];
+    let routing = Arc::new(Routing { people, routes, ..Routing::default() });
     let pipeline = fixture.pipeline.reconfigured(|shared| shared.routing = routing);
     let hub = AccountHandle::of(&Current::new(pipeline), "one", "home");
     let by = |id: &str| Received {
@@ -46,6 +53,14 @@ async fn files_of_strangers_have_some_places_and_those_of_people_who_are_known_a
     }
     strangers.clear();
     assert!(hub.place_for_files(&by("stranger")).await.is_some());
+    // Where nobody reads what a stranger writes, their files are for nobody.
+    for address in ["closed", "elsewhere"] {
+        for (who, is_read) in [("stranger", false), ("1", true)] {
+            let mut one = by(who);
+            one.conversation.address = address.into();
+            assert_eq!(hub.place_for_files(&one).await.is_some(), is_read, "{who} {address}");
+        }
+    }
     fixture.close().await;
 }
 

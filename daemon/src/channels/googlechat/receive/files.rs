@@ -2,23 +2,22 @@
 //! (<https://developers.google.com/workspace/chat/api/reference/rest/v1/media/download>). What lies in somebody's Drive the app may not
 //! read.
 
-use std::time::Duration;
-
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::super::client::Client;
 use crate::{
     channels::{
-        hub_handle::HubHandle,
-        kit::body::Body,
+        hub_handle::{FilePlace, HubHandle, NO_PLACE},
+        kit::{
+            body::Body,
+            in_time::{FileTime, LONGEST, time_for, within},
+        },
         received::{self, MAX_FILES, Words},
     },
     message::attachment::Attachment,
 };
 
-/// For all files of a message together; meanwhile Pub/Sub waits for its acknowledgement.
-pub(super) const IN_ALL: Duration = Duration::from_mins(2);
 /// The longest name of a file, in characters.
 const MAX_NAME: usize = 200;
 /// The longest name of what is downloaded.
@@ -60,20 +59,37 @@ pub(super) fn sent(attachments: &Value) -> (Vec<Sent>, Vec<String>) {
     (files, missing)
 }
 
-/// Fetches files, one after the other, and says which are missing.
-pub(super) async fn fetch_all(client: &Client, hub: &dyn HubHandle, files: Vec<Sent>, words: &mut Words) {
-    let until = Instant::now() + IN_ALL;
+/// Fetches files of whoever has this place, one after the other, in the time that is left; and says which are missing.
+pub(super) async fn fetch_all(
+    (client, hub): (&Client, &dyn HubHandle),
+    files: Vec<Sent>,
+    place: Option<&FilePlace>,
+    time: &mut FileTime,
+    words: &mut Words,
+) {
     for sent in files {
-        let fetched = timeout_at(until, fetch(client, hub, &sent)).await;
-        match fetched.unwrap_or_else(|_| Err("it takes too long".into())) {
+        let fetched = match place {
+            Some(place) => time.fetch(place, |until| keep(client, hub, &sent, until)).await,
+            None => Err(NO_PLACE.into()),
+        };
+        match fetched {
             Ok(file) => words.files.push(file),
             Err(why) => words.missing.push(received::missing(&sent.name, &why)),
         }
     }
 }
 
+async fn keep(
+    client: &Client,
+    hub: &dyn HubHandle,
+    sent: &Sent,
+    until: Instant,
+) -> Result<Attachment, String> {
+    within(time_for(None, until), fetch(client, hub, sent)).await
+}
+
 async fn fetch(client: &Client, hub: &dyn HubHandle, sent: &Sent) -> Result<Attachment, String> {
-    let response = client.download(&sent.resource, IN_ALL).await?;
+    let response = client.download(&sent.resource, LONGEST).await?;
     // The hub has a bound of its own.
     let body = Box::new(Body::of(response, u64::MAX));
     let kept = hub.keep_file(Some(&sent.name), sent.kind.as_deref(), body).await;

@@ -14,6 +14,7 @@ use crate::channels::{
     Failure,
     hub_handle::HubHandle,
     kit::{
+        in_time::FileTime,
         pause::{chance, doubled},
         rest::{Rest, rest, unwritten},
         standing::Standing,
@@ -22,7 +23,7 @@ use crate::channels::{
     receiver::Hearing,
 };
 
-/// While a message's files are fetched it is not told again.
+/// While the files of what was pulled are fetched it is not told again: they have less time than that.
 const HELD: Duration = Duration::from_mins(4);
 
 /// How long things take.
@@ -107,6 +108,7 @@ impl Listener {
         }
         let acks: Vec<String> = all.iter().map(|pulled| pulled.ack.clone()).collect();
         let (mut batch, mut held) = (Batch::default(), true);
+        let mut time = FileTime::usual();
         for read in all.into_iter().map(|Pulled { event, .. }| match event {
             Some(bytes) => event::read(&bytes),
             None => Err(unreadable("message of Pub/Sub")),
@@ -121,7 +123,7 @@ impl Listener {
                                 .inspect_err(|why| tracing::debug!(%why, "Pub/Sub does not wait"))
                                 .is_ok();
                         }
-                        batch.received.push(settle(client, hub, draft).await);
+                        batch.received.push(settle(client, hub, draft, &mut time).await);
                     }
                 }
                 Err(dropped) => batch.dropped.push(dropped),
@@ -142,11 +144,14 @@ impl Listener {
 }
 
 /// Makes a draft what the hub is told; a program's files are not fetched.
-async fn settle(client: &Client, hub: &dyn HubHandle, draft: Draft) -> Received {
+async fn settle(client: &Client, hub: &dyn HubHandle, draft: Draft, time: &mut FileTime) -> Received {
     let Draft { mut received, files } = draft;
-    let is_person = received.author.kind == AuthorKind::Person;
-    if let (true, Event::Message(words)) = (is_person, &mut received.event) {
-        files::fetch_all(client, hub, files, words).await;
+    if files.is_empty() || received.author.kind != AuthorKind::Person {
+        return received;
+    }
+    let place = hub.place_for_files(&received).await;
+    if let Event::Message(words) = &mut received.event {
+        files::fetch_all((client, hub), files, place.as_ref(), time, words).await;
     }
     received
 }

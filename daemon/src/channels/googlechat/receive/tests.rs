@@ -308,6 +308,21 @@ async fn a_file_is_fetched_while_pub_sub_waits_and_one_in_a_drive_is_said_to_be_
 }
 
 #[tokio::test]
+async fn files_of_strangers_for_which_there_is_no_place_are_not_asked_for() {
+    let mut event = message(json!({}));
+    event["message"]["attachment"] = json!([
+        {"contentName": "plan.txt", "contentType": "text/plain", "attachmentDataRef": {"resourceName": "c1"}},
+    ]);
+    let mock = Mock::start(&[GRANTED, brings(&[&event.to_string()]), DONE, DONE, DONE]);
+    let (chat, hub) = (hearing(mock.port), HubMock::default());
+    hub.is_crowded();
+    let heard = listens(&chat, &hub, &mock, 4).await;
+    assert!(heard.iter().all(|request| !request.contains("/media/")), "{heard:#?}");
+    let words = hub.received(1).await[0].event.words().unwrap().clone();
+    assert!(words.missing[0].starts_with("plan.txt: too many files"), "{words:?}");
+}
+
+#[tokio::test]
 async fn a_batch_is_written_and_acknowledged_though_pub_sub_does_not_wait_for_its_files() {
     const AWAY: Reply = Reply::Says(503, "", r#"{"error":{"status":"UNAVAILABLE","message":"hush"}}"#);
     let mut event = message(json!({}));

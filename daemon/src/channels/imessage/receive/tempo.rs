@@ -1,16 +1,11 @@
 //! How long things take, and how long files may: rows are read in their order, so that whoever wrote next waits for them.
-//!
-//! A stranger chooses how many files come, and whether they ever do. All strangers together have a few seconds each time that is read, or
-//! one of them keeps the words of all others waiting for as long as he likes.
 
 use std::time::Duration;
-
-use tokio::time::Instant;
 
 use crate::{
     channels::{
         hub_handle::{FilePlace, HubHandle, NO_PLACE},
-        kit::polling,
+        kit::{in_time, polling},
         received::missing,
     },
     message::attachment::Attachment,
@@ -36,8 +31,8 @@ impl Tempo {
     pub(in crate::channels::imessage) const USUAL: Self = Self {
         asking: polling::Tempo::usual(Duration::from_millis(300)),
         late: Duration::from_mins(1),
-        files: Duration::from_mins(3),
-        strangers: Duration::from_secs(10),
+        files: in_time::TOGETHER,
+        strangers: in_time::STRANGERS,
         arriving: Duration::from_secs(3),
     };
 }
@@ -46,14 +41,13 @@ impl Tempo {
 #[derive(Debug)]
 pub(super) struct FileTime {
     arriving: Duration,
-    until: Instant,
-    strangers: Duration,
+    time: in_time::FileTime,
 }
 
 impl FileTime {
     /// All of it, from now on.
     pub(super) fn of(tempo: &Tempo) -> Self {
-        Self { arriving: tempo.arriving, until: Instant::now() + tempo.files, strangers: tempo.strangers }
+        Self { arriving: tempo.arriving, time: in_time::FileTime::of(tempo.files, tempo.strangers) }
     }
 
     /// Fetches a file of whoever has this place; else a line that says why not.
@@ -63,15 +57,10 @@ impl FileTime {
         place: Option<&FilePlace>,
         sent: &Sent,
     ) -> Result<Attachment, String> {
-        let Some(FilePlace(strangers)) = place else {
+        let Some(place) = place else {
             return Err(missing(sent.name.as_deref().unwrap_or("file"), NO_PLACE));
         };
-        if strangers.is_none() {
-            return source.keep(hub, sent, self.until, self.arriving).await;
-        }
-        let begun = Instant::now();
-        let kept = source.keep(hub, sent, self.until.min(begun + self.strangers), self.arriving).await;
-        self.strangers = self.strangers.saturating_sub(begun.elapsed());
-        kept
+        let arriving = self.arriving;
+        self.time.fetch(place, |until| source.keep(hub, sent, until, arriving)).await
     }
 }

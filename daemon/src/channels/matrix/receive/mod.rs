@@ -48,6 +48,7 @@ use crate::channels::{
     Failure,
     hub_handle::HubHandle,
     kit::{
+        in_time::STRANGERS,
         pause::{ordered, pause},
         rest::{kind_by, rest},
     },
@@ -64,11 +65,17 @@ pub(super) struct Tempo {
     pub(super) longest: Duration,
     /// How often a refused token is looked at: it may have been replaced.
     pub(super) look: Duration,
+    /// For the files of people who are not known, of all that one answer tells.
+    pub(super) strangers: Duration,
 }
 
 impl Tempo {
-    pub(super) const USUAL: Self =
-        Self { first: Duration::from_secs(1), longest: Duration::from_mins(5), look: Duration::from_mins(1) };
+    pub(super) const USUAL: Self = Self {
+        first: Duration::from_secs(1),
+        longest: Duration::from_mins(5),
+        look: Duration::from_mins(1),
+        strangers: STRANGERS,
+    };
 }
 
 /// How reading stands.

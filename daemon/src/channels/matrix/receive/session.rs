@@ -16,7 +16,8 @@ use super::{
     rooms::{Rooms, names},
 };
 use crate::channels::{
-    hub_handle::HubHandle,
+    hub_handle::{HubHandle, NO_PLACE},
+    kit::in_time::{FileTime, TOGETHER},
     matrix::client::Client,
     received::{AuthorKind, Batch, DropReason, Dropped, Event, MAX_BATCH, MAX_POSITION_BYTES, Position},
 };
@@ -50,6 +51,8 @@ pub(super) struct Session<'a> {
     /// Rooms to be entered, and how often that was tried.
     to_enter: Vec<(String, u32)>,
     said_encrypted: Option<Instant>,
+    /// What is left of the time for the files of one answer.
+    files: FileTime,
 }
 
 impl<'a> Session<'a> {
@@ -88,6 +91,7 @@ impl<'a> Session<'a> {
             failures: 0,
             to_enter: Vec::new(),
             said_encrypted: None,
+            files: FileTime::usual(),
         };
         now.rooms.iter().filter(|room| !room.left).for_each(|room| session.rooms.learn(room));
         now.invitations.iter().for_each(|invitation| session.consider(invitation));
@@ -125,6 +129,7 @@ impl<'a> Session<'a> {
 
     async fn hand_over(&mut self, answer: SyncAnswer) -> Result<(), Trouble> {
         let position = position(&answer.next_batch)?;
+        self.files = FileTime::of(TOGETHER, self.receiving.tempo.strangers);
         let mut batch = Batch { dropped: answer.dropped, ..Batch::default() };
         let mut read = false;
         for mut room in answer.rooms {
@@ -165,7 +170,8 @@ impl<'a> Session<'a> {
             for event in portion {
                 let place =
                     Place { me: &self.me, conversation: &conversation, names: &names, known: &self.known };
-                match event.as_ref().map_err(Dropped::clone).and_then(|event| place.read(event)) {
+                let read = event.as_ref().map_err(Dropped::clone).and_then(|event| place.read(event));
+                match read {
                     Ok(read) => batch.received.push(self.with_file(read).await.received),
                     Err(dropped) => batch.dropped.push(dropped),
                 }
@@ -221,11 +227,15 @@ impl<'a> Session<'a> {
     }
 
     /// The same with its file, or the reason why there is none. The account's own files it has already.
-    async fn with_file(&self, mut read: Read) -> Read {
+    async fn with_file(&mut self, mut read: Read) -> Read {
         let Some(file) = read.file.take().filter(|_| read.received.author.kind != AuthorKind::Myself) else {
             return read;
         };
-        let kept = self.client.keep(self.hub, &file).await;
+        let (client, hub) = (self.client, self.hub);
+        let kept = match hub.place_for_files(&read.received).await {
+            Some(place) => self.files.fetch(&place, |until| client.keep(hub, &file, until)).await,
+            None => Err(file.missing(NO_PLACE)),
+        };
         if let Event::Message(words) = &mut read.received.event {
             match kept {
                 Ok(kept) => words.files.push(kept),

@@ -1,11 +1,17 @@
 //! Files that somebody sent: fetched at once, because their addresses hold for an hour
 //! (<https://core.telegram.org/bots/api#getfile>).
 
+use tokio::time::Instant;
+
 use crate::{
     channels::{
         Failure,
         hub_handle::HubHandle,
-        kit::{body::Body, http::Http},
+        kit::{
+            body::Body,
+            http::Http,
+            in_time::{time_for, within},
+        },
         received::missing,
         telegram::client::Client,
     },
@@ -26,18 +32,34 @@ pub(super) struct Sent {
     pub(super) voice: bool,
 }
 
-/// Fetches a file and gives it to the hub; else a line that says why not.
-pub(super) async fn keep(client: &Client, hub: &dyn HubHandle, sent: &Sent) -> Result<Attachment, String> {
-    let named = |why: String| missing(&sent.name, &why);
+impl Sent {
+    /// The line for one that could not be kept, and why.
+    pub(super) fn missing(&self, why: &str) -> String {
+        missing(&self.name, why)
+    }
+}
+
+/// Fetches a file and gives it to the hub, until then at the longest; else a line that says why not.
+pub(super) async fn keep(
+    client: &Client,
+    hub: &dyn HubHandle,
+    sent: &Sent,
+    until: Instant,
+) -> Result<Attachment, String> {
     if let Some(size) = sent.size.filter(|size| *size > LARGEST) {
-        return Err(named(format!("{} MB; Telegram gives a bot 20 MB at most", size.div_ceil(1024 * 1024))));
+        let why = format!("{} MB; Telegram gives a bot 20 MB at most", size.div_ceil(1024 * 1024));
+        return Err(sent.missing(&why));
     }
     // Nothing was shown to anybody yet: what was lost is asked for once more.
-    let kept = match fetch(client, hub, sent).await {
-        Err(Failure::Retry(_)) => fetch(client, hub, sent).await,
-        kept => kept,
+    let twice = async {
+        let kept = match fetch(client, hub, sent).await {
+            Err(Failure::Retry(_)) => fetch(client, hub, sent).await,
+            kept => kept,
+        };
+        kept.map_err(|failure| failure.to_string())
     };
-    kept.map(|kept| Attachment { voice: sent.voice, ..kept }).map_err(|failure| named(failure.to_string()))
+    let kept = within(time_for(sent.size.or(Some(LARGEST)), until), twice).await;
+    kept.map(|kept| Attachment { voice: sent.voice, ..kept }).map_err(|why| sent.missing(&why))
 }
 
 async fn fetch(client: &Client, hub: &dyn HubHandle, sent: &Sent) -> Result<Attachment, Failure> {

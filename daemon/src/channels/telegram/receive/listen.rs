@@ -16,8 +16,9 @@ use super::{
 };
 use crate::{
     channels::{
-        hub_handle::{HubHandle, Unavailable},
+        hub_handle::{HubHandle, NO_PLACE, Unavailable},
         kit::{
+            in_time::FileTime,
             pause::{chance, doubled, ordered},
             rest::rest,
             standing::Standing,
@@ -31,7 +32,7 @@ use crate::{
 
 /// "Values between 1-100 are accepted" (<https://core.telegram.org/bots/api#getupdates>, `limit`).
 const LIMIT: usize = 100;
-/// Events and files after which what was read is written down. Each file may take minutes.
+/// Events and files after which what was read is written down. A file may take minutes.
 const EVENTS: usize = 50;
 const FILES: usize = 8;
 /// Presses that are answered at once.
@@ -223,6 +224,7 @@ impl Going<'_> {
         album::merge(&mut read);
         let (mut batch, mut pressed, mut fetched, mut last) = (Batch::default(), Vec::new(), 0, None);
         let mut read = read.into_iter().peekable();
+        let mut time = FileTime::usual();
         while let Some(update) = read.next() {
             last = last.max(update.id);
             pressed.extend(update.pressed);
@@ -236,7 +238,7 @@ impl Going<'_> {
             }
             for event in update.events {
                 fetched += event.files.len();
-                let received = self.completed(event).await;
+                let received = self.completed(event, &mut time).await;
                 batch.received.push(received);
             }
             let goes_on = read.peek().is_some_and(|next| next.merged);
@@ -278,7 +280,7 @@ impl Going<'_> {
     }
 
     /// An event with its files, and a vote in the words of its poll.
-    async fn completed(&self, event: Read) -> Received {
+    async fn completed(&self, event: Read, time: &mut FileTime) -> Received {
         let Read { mut received, files, poll } = event;
         if let (Event::Vote { options }, Some(part)) = (&mut received.event, poll) {
             // As far as it is still there.
@@ -286,9 +288,16 @@ impl Going<'_> {
                 polls::spell(options, &request);
             }
         }
+        let place = if files.is_empty() { None } else { self.hub.place_for_files(&received).await };
         if let Event::Message(words) | Event::Edit(words) = &mut received.event {
             for sent in &files {
-                match files::keep(self.client, self.hub, sent).await {
+                let kept = match &place {
+                    Some(place) => {
+                        time.fetch(place, |until| files::keep(self.client, self.hub, sent, until)).await
+                    }
+                    None => Err(sent.missing(NO_PLACE)),
+                };
+                match kept {
                     Ok(kept) => words.files.push(kept),
                     Err(why) => words.missing.push(why),
                 }

@@ -35,6 +35,7 @@ const QUICK: Tempo = Tempo {
     first: Duration::from_millis(5),
     longest: Duration::from_millis(20),
     look: Duration::from_millis(5),
+    strangers: Duration::from_millis(200),
 };
 
 fn says(body: &Value) -> Reply {
@@ -334,6 +335,38 @@ async fn files_are_fetched_with_the_token_and_what_does_not_come_leaves_a_line()
     let heard = mock.heard();
     assert!(heard[3].starts_with("GET /_matrix/client/v1/media/download/hub.test/abc "), "{}", heard[3]);
     assert!(heard[3].contains("authorization: Bearer syt_secret"), "{}", heard[3]);
+}
+
+#[tokio::test]
+async fn files_of_strangers_that_never_come_keep_nobody_waiting_for_long() {
+    let picture = |n: usize| {
+        let content = json!({"msgtype": "m.image", "body": "a.png", "url": "mxc://evil.test/a"});
+        event(&format!("${n}"), "m.room.message", content)
+    };
+    let mut all: Vec<Value> = (0..10).map(picture).collect();
+    all.push(text("$10", "open the door"));
+    all[10]["sender"] = "@ann:hub.test".into();
+    let told = answer(&json!(all));
+    let mut again = told.clone();
+    again["next_batch"] = "s3".into();
+    let mock = Mock::start(&[WHO, STANDS, says(&told), Reply::Silent, says(&again), Reply::Silent]);
+    let (matrix, hub) = (account(mock.port, &[]), HubMock::at(&[("sync", "s0")]));
+    hub.knows_nobody_but("@ann:hub.test");
+    let begun = std::time::Instant::now();
+    let received = until(&matrix, &hub, async {
+        let received = hub.received(11).await;
+        hub.is_crowded();
+        hub.received(22).await;
+        received
+    })
+    .await;
+    assert!(begun.elapsed() < Duration::from_secs(8), "{:?}", begun.elapsed());
+    let line = |n: usize| received[n].event.words().unwrap().missing[0].clone();
+    assert_eq!(line(0), "a.png: it takes too long");
+    assert_eq!(line(9), "a.png: other files took all the time there was");
+    assert_eq!(received[10].event.words().unwrap().text, "open the door");
+    let asked = mock.heard().iter().filter(|request| request.contains("/media/")).count();
+    assert_eq!(asked, 1, "nothing is asked for without time or place");
 }
 
 #[tokio::test]

@@ -261,6 +261,19 @@ async fn an_album_is_waited_for_and_its_files_are_fetched() {
 }
 
 #[tokio::test]
+async fn files_of_strangers_for_which_there_is_no_place_are_not_asked_for() {
+    let photo = json!([{"file_id": "p1.jpg", "width": 1, "height": 1, "file_size": 3}]);
+    let mock = TelegramMock::start(&[with(41, json!({"photo": photo})), text(42, "open the door")]).await;
+    let hub = HubMock::default();
+    hub.is_crowded();
+    let received = listening(&at(&mock), &hub, hub.received(2)).await;
+    let words = received[0].event.words().unwrap();
+    assert!(words.files.is_empty() && words.missing[0].contains("ask for it again"), "{words:?}");
+    let state = mock.platform.state();
+    assert!(state.calls.iter().all(|(method, _)| method != "getFile"), "{:?}", state.calls);
+}
+
+#[tokio::test]
 async fn a_file_that_cannot_be_had_leaves_a_line_and_the_message_comes() {
     let document = |id: i64, file: &str, size: u64| {
         with(
