@@ -12,7 +12,7 @@
 //! - `leaving`: one that stops listening writes down first what it has read;
 //! - `json`: what is taken out of an answer of any kind; `slices`: JSON cut into parts that are read alone; `told`: what was handed over already;
 //! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling;
-//! - `names`: what people and places are called, and which one that is.
+//! - `names`: what people and places are called, and which one that is; `letters`: what there is to read in a name.
 
 pub(super) mod base64;
 pub(super) mod body;
@@ -21,6 +21,7 @@ pub mod http;
 pub(super) mod in_time;
 pub(super) mod json;
 pub(super) mod leaving;
+mod letters;
 pub(super) mod mailbox;
 pub(super) mod names;
 pub(super) mod pause;

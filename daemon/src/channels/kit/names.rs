@@ -2,12 +2,12 @@
 //!
 //! A name can be given to another, and two may have the same. So it is looked up when a message is taken, what is judged, shown,
 //! approved and sent to is the id, and a name that means several is refused, with their ids. Several are all that a reader would call
-//! so: letters and digits are compared, small and without accents, and nothing else. Whoever may not be written to by a name still
+//! so: [letters](super::letters) and digits are compared, small and without accents, and nothing else. Whoever may not be written to by a name still
 //! has it, so that nobody takes it over.
 
-use icu_normalizer::DecomposingNormalizerBorrowed;
 use serde_json::Value;
 
+use super::letters::readings;
 use crate::channels::identity::{Identity, MOST_NAMED, Unidentified};
 
 /// The signs in what a person, or a place with spaces in its name, is called, beside letters and digits.
@@ -22,31 +22,23 @@ pub(in crate::channels) fn is_name(address: &str, longest: usize, signs: &str) -
         && name.chars().all(|c| c.is_alphanumeric() || signs.contains(c))
 }
 
-/// A name that is looked for.
-pub(in crate::channels) struct Name(String);
+/// A name that is looked for, in each way that it may be read.
+pub(in crate::channels) struct Name(Vec<String>);
 
 impl Name {
     pub(in crate::channels) fn new(name: &str) -> Self {
-        Self(letters(name))
+        Self(readings(name))
     }
 
     /// Whether a reader would call both the same. Names without a letter or a digit are nobody's.
     pub(in crate::channels) fn is(&self, said: &str) -> bool {
-        !self.0.is_empty() && letters(said) == self.0
+        readings(said).iter().any(|reading| self.0.contains(reading))
     }
 
     /// The same of what a platform says, which may be no text.
     pub(in crate::channels) fn is_in(&self, said: &Value) -> bool {
         said.as_str().is_some_and(|said| self.is(said))
     }
-}
-
-/// What there is to read in a name: its letters and digits, each in the one form of those that look alike
-/// (<https://www.unicode.org/reports/tr15/>, NFKD), small. In capitals first: there `ß` is `SS`, and both forms of sigma are one.
-fn letters(name: &str) -> String {
-    let decomposed = DecomposingNormalizerBorrowed::new_nfkd().normalize(name);
-    let letters: String = decomposed.chars().filter(|c| c.is_alphanumeric()).collect();
-    letters.to_uppercase().to_lowercase()
 }
 
 /// Somebody or something of that name.
