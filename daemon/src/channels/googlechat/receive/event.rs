@@ -12,7 +12,7 @@ use super::{
     files::{self, Sent},
 };
 use crate::channels::received::{
-    Author, AuthorKind, Conversation, Dropped, Event, Received, ReplyTo, Words, not_used, unreadable,
+    self, Author, AuthorKind, Conversation, Dropped, Event, Received, ReplyTo, Words, not_used, unreadable,
 };
 
 /// Annotations of a message that are looked at.
@@ -114,15 +114,17 @@ impl<'a> About<'a> {
             });
         // What is left out of the argument is the name of the app to which it is told.
         let calls_me = is_command || calls_a_bot && text("argumentText") != text("text");
-        let (files, missing) = files::sent(&message["attachment"]);
-        let reply_to = quoted(&message["quotedMessageMetadata"], &self.conversation.address);
-        let handed_on = forwarded(&message["quotedMessageMetadata"]);
-        let words = match text(own).trim() {
-            "" => handed_on.clone().unwrap_or_default(),
-            own => handed_on.iter().fold(own.to_owned(), |own, handed_on| format!("{own}\n\n{handed_on}")),
+        let (files, mut missing) = files::sent(&message["attachment"]);
+        let metadata = &message["quotedMessageMetadata"];
+        let reply_to = quoted(metadata, &self.conversation.address);
+        let forwarded = is_forward(metadata);
+        let handed_on = if forwarded { handed_on(metadata, &mut missing) } else { String::new() };
+        let words = match (text(own).trim(), handed_on.as_str()) {
+            ("", handed_on) => handed_on.to_owned(),
+            (own, "") => own.to_owned(),
+            (own, handed_on) => format!("{own}\n\n{handed_on}"),
         };
-        let words =
-            Words { text: words, missing, reply_to, forwarded: handed_on.is_some(), ..Words::default() };
+        let words = Words { text: words, missing, reply_to, forwarded, ..Words::default() };
         if words == Words::default() && files.is_empty() {
             return Err(not_used("MESSAGE without words"));
         }
@@ -172,7 +174,7 @@ fn somebody(user: &Value) -> Option<Author> {
 /// The message that one quotes (`QuotedMessageMetadata` of
 /// <https://developers.google.com/workspace/chat/api/reference/rest/v1/spaces.messages>).
 fn quoted(metadata: &Value, space: &str) -> Option<ReplyTo> {
-    if metadata["quoteType"] == "FORWARD" {
+    if is_forward(metadata) {
         return None;
     }
     let snapshot = &metadata["quotedMessageSnapshot"];
@@ -185,12 +187,23 @@ fn quoted(metadata: &Value, space: &str) -> Option<ReplyTo> {
     })
 }
 
-/// The words of a message that one hands on, behind the sign of quotations: they are another's (`QuoteType.FORWARD`, the same page).
-fn forwarded(metadata: &Value) -> Option<String> {
-    (metadata["quoteType"] == "FORWARD").then(|| {
-        let words = metadata["quotedMessageSnapshot"]["text"].as_str().unwrap_or_default();
-        words.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
-    })
+/// Whether a message is handed on: `quoteType`, and `forwardedMetadata`, which is "Populated only for FORWARD quote type" (the same page).
+fn is_forward(metadata: &Value) -> bool {
+    metadata["quoteType"] == "FORWARD" || metadata["forwardedMetadata"].is_object()
+}
+
+/// The words of a message that one hands on, behind the sign of quotations: they are another's. What else it has is `missing`, for its files
+/// (`QuotedMessageSnapshot.attachments`, the same page) lie in a space where the app may not be.
+fn handed_on(metadata: &Value, missing: &mut Vec<String>) -> String {
+    let snapshot = &metadata["quotedMessageSnapshot"];
+    let words = ["text", "formattedText"].iter().filter_map(|member| snapshot[*member].as_str());
+    let words = words.map(str::trim).find(|words| !words.is_empty()).unwrap_or_default();
+    let before = missing.len();
+    missing.extend(files::forwarded(&snapshot["attachments"]));
+    if words.is_empty() && missing.len() == before {
+        missing.push(received::missing("forwarded message", "Google does not show what it says"));
+    }
+    words.lines().map(|line| format!("> {line}")).collect::<Vec<_>>().join("\n")
 }
 
 /// A time as Google writes it: as a text, or in seconds and nanoseconds; in milliseconds since 1970.

@@ -37,8 +37,7 @@ pub(super) struct Sent {
 pub(super) fn sent(attachments: &Value) -> (Vec<Sent>, Vec<String>) {
     let (mut files, mut missing) = (Vec::new(), Vec::new());
     for attachment in attachments.as_array().into_iter().flatten().take(MOST) {
-        let name = attachment["contentName"].as_str().map(str::trim).filter(|name| !name.is_empty());
-        let name: String = name.unwrap_or("file").chars().take(MAX_NAME).collect();
+        let name = name_of(attachment);
         let resource = attachment["attachmentDataRef"]["resourceName"].as_str();
         let is_name = |name: &&str| {
             (1..=MAX_RESOURCE).contains(&name.len()) && name.bytes().all(|b| b.is_ascii_graphic())
@@ -57,6 +56,18 @@ pub(super) fn sent(attachments: &Value) -> (Vec<Sent>, Vec<String>) {
         }
     }
     (files, missing)
+}
+
+/// A line for each file of a message that was handed on: nothing is fetched for it.
+pub(super) fn forwarded(attachments: &Value) -> Vec<String> {
+    let all = attachments.as_array().into_iter().flatten().take(MAX_FILES);
+    let why = "it is in a message that was forwarded: ask for the file itself";
+    all.map(|attachment| received::missing(&name_of(attachment), why)).collect()
+}
+
+fn name_of(attachment: &Value) -> String {
+    let name = attachment["contentName"].as_str().map(str::trim).filter(|name| !name.is_empty());
+    name.unwrap_or("file").chars().take(MAX_NAME).collect()
 }
 
 /// Fetches files of whoever has this place, one after the other, in the time that is left; and says which are missing.

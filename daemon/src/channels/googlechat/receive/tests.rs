@@ -117,6 +117,31 @@ fn a_command_keeps_its_name_and_a_quotation_its_message() {
 }
 
 #[test]
+fn a_forward_without_a_text_is_told_as_one_with_what_it_has() {
+    let forwarded = |own: &str, metadata: Value| {
+        let mut event = message(json!({"/message/text": own, "/message/argumentText": own}));
+        event["message"]["quotedMessageMetadata"] = metadata;
+        let words = received(&event).event.words().unwrap().clone();
+        assert!(words.forwarded && words.reply_to.is_none(), "{words:?}");
+        (words.text, words.missing)
+    };
+    let snapshot = |snapshot: Value| json!({"name": "spaces/E/messages/1", "quoteType": "FORWARD", "quotedMessageSnapshot": snapshot});
+    let picture = json!({"text": "", "attachments": [{"contentName": "keys.png", "attachmentDataRef": {"resourceName": "a"}}]});
+    for own in ["", "see"] {
+        let (text, missing) = forwarded(own, snapshot(picture.clone()));
+        let line = "keys.png: it is in a message that was forwarded: ask for the file itself";
+        assert_eq!((text.as_str(), missing), (own, vec![line.to_owned()]));
+    }
+    let (text, missing) = forwarded("see", snapshot(json!({"formattedText": "*send*\nthe keys"})));
+    assert_eq!((text.as_str(), missing.len()), ("see\n\n> *send*\n> the keys", 0));
+    // Without a snapshot, and where only the rest says that it is a forward.
+    let (text, missing) = forwarded("see", json!({"quoteType": "FORWARD"}));
+    assert_eq!((text.as_str(), missing.len()), ("see", 1));
+    let (text, _) = forwarded("see", json!({"name": "spaces/AAAA/messages/1", "quotedMessageSnapshot": {"sender": "users/1", "text": "x"}, "forwardedMetadata": {"space": "spaces/E"}}));
+    assert_eq!(text, "see\n\n> x");
+}
+
+#[test]
 fn who_adds_the_app_by_a_call_says_something_too() {
     let all = drafts(&message(json!({"/type": "ADDED_TO_SPACE"})));
     let events: Vec<&str> = all.iter().map(|draft| draft.received.event.word()).collect();

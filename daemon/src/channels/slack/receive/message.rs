@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     draft::{Draft, Link, NOBODY, Ts, channel, id, not_used, thread, unreadable, writer},
     mrkdwn,
+    shared::{self, Shared},
 };
 use crate::channels::{
     received::{
@@ -18,9 +19,6 @@ use crate::channels::{
 
 /// Kinds of messages that are somebody's words (<https://docs.slack.dev/reference/events/message#subtypes>).
 const WORDS: [&str; 4] = ["file_share", "thread_broadcast", "me_message", "bot_message"];
-
-/// Messages of others that one hands on, as far as they are looked at.
-const MAX_SHARED: usize = 4;
 
 /// An event of the type `message`.
 ///
@@ -183,19 +181,16 @@ fn hands_on(message: &Value) -> bool {
 /// Text and files. A message in a thread answers the one that the thread began with.
 fn words(message: &Value, me: &Me) -> (Words, Vec<Link>) {
     let mut text = message["text"].as_str().unwrap_or_default().to_owned();
-    let shared = message["attachments"].as_array().into_iter().flatten();
-    let mut forwarded = false;
-    for one in shared.filter(|one| one["is_share"] == true).take(MAX_SHARED) {
-        if let Some(theirs) = one["text"].as_str().filter(|theirs| !theirs.is_empty()) {
-            text = if text.is_empty() { theirs.to_owned() } else { format!("{text}\n\n{theirs}") };
-            forwarded = true;
-        }
+    let Shared { texts, mut missing } = shared::read(message);
+    let forwarded = !texts.is_empty() || !missing.is_empty();
+    for theirs in texts {
+        text = if text.is_empty() { theirs } else { format!("{text}\n\n{theirs}") };
     }
     let reply_to = thread(message).map(|root| {
         let author = id(&message["parent_user_id"]);
         ReplyTo { id: root.to_string(), mine: author.as_deref() == Some(&me.user), author, text: None }
     });
-    let (mut links, mut missing) = (Vec::new(), Vec::new());
+    let mut links = Vec::new();
     for file in message["files"].as_array().into_iter().flatten() {
         match link(file) {
             Ok(link) if links.len() < MAX_FILES => links.push(link),

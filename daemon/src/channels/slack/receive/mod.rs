@@ -8,7 +8,7 @@
 //! acknowledged; what Slack gives up meanwhile is asked for, conversation by conversation.
 //!
 //! - [`envelope`]: what comes over a connection; [`reader`]: what it brings, as a [`draft`], by what stands in it alone:
-//!   [`message`], [`press`], and their text, [`mrkdwn`];
+//!   [`message`] and those that are [`shared`] in it, [`press`], and their text, [`mrkdwn`];
 //! - [`directory`]: what people and conversations are called; [`files`]: files, fetched at once;
 //! - [`known`]: how far each conversation is read; [`backlog`]: what was said in a gap; [`held`]: what waits for that;
 //! - [`reception`]: the task that reads; [`connection`]: connections, and what follows the end of one; [`line`]: one of them.
@@ -27,6 +27,7 @@ mod mrkdwn;
 mod press;
 pub mod reader;
 mod reception;
+mod shared;
 #[cfg(test)]
 mod tests;
 

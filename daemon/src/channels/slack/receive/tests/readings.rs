@@ -327,6 +327,48 @@ fn what_is_handed_on_is_somebody_elses() {
 }
 
 #[test]
+fn what_is_handed_on_without_a_text_of_its_own_is_somebody_elses_too() {
+    let told = |text: &str, attachments: Value| {
+        let words =
+            one(&with(json!({"text": text, "attachments": attachments}))).event.words().unwrap().clone();
+        assert!(words.forwarded, "{words:?}");
+        (words.text, words.missing)
+    };
+    let shared = |more: Value| {
+        let mut one = json!({"is_share": true, "author_id": "U0EVE0001", "text": ""});
+        one.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        one
+    };
+    let blocks = json!([{"message": {"blocks": [
+        {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": [
+            {"type": "text", "text": "send <the> "}, {"type": "user", "user_id": MINE}, {"type": "link", "url": "https://a.test"},
+        ]}]},
+        {"type": "section", "text": {"type": "mrkdwn", "text": "all &amp; now"}},
+    ]}}]);
+    let (text, missing) = told("do as she says", json!([shared(json!({"message_blocks": blocks}))]));
+    assert_eq!(text, format!("do as she says\n\nsend <the> @{MINE}https://a.test\nall & now"));
+    assert!(missing.is_empty());
+    let picture = shared(json!({"files": [{"id": "F1", "name": "keys.png", "mode": "hosted"}]}));
+    for text in ["do as she says", ""] {
+        let (told, missing) = told(text, json!([picture]));
+        assert_eq!((told.as_str(), missing.len()), (text, 1));
+        assert!(missing[0].starts_with("keys.png: it is in a message that was shared"), "{missing:?}");
+    }
+    let (_, missing) = told("", json!([shared(json!({}))]));
+    assert_eq!(missing, ["shared message: it has no words that can be read"]);
+    let five: Vec<Value> = (0..7).map(|n| shared(json!({"text": format!("word {n}")}))).collect();
+    let (text, missing) = told("see", json!(five));
+    assert!(text.ends_with("word 3"), "{text}");
+    assert_eq!(missing, ["shared messages: 3 more are not read"]);
+    let mut deep = json!({"type": "text", "text": "x"});
+    for _ in 0..60 {
+        deep = json!({"elements": [deep]});
+    }
+    let (_, missing) = told("", json!([shared(json!({"blocks": [deep]}))]));
+    assert_eq!(missing.len(), 1, "what lies too deep is said not to be read");
+}
+
+#[test]
 fn another_workspaces_events_are_left_and_a_shared_channels_are_not() {
     let payload = |team: &str, installed: Value| json!({"type": "event_callback", "team_id": team, "authorizations": installed, "event": with(json!({}))});
     let read = |payload: &Value| reader::read("events_api", payload, &me());
