@@ -1,6 +1,9 @@
 //! When people got what was sent to them, and when they read it, where a platform tells.
 //!
 //! A platform tells of each message twice, and that is news to nobody who waits: it is collected, and written down together.
+//!
+//! Whoever can write to an account can say that they saw something, as often as they like and under as many names. So what is collected has
+//! to be about a message that went there, and a dozen strangers take no places from who was written to.
 
 use std::{
     collections::HashMap,
@@ -10,7 +13,7 @@ use std::{
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, params};
 
-use super::Outbox;
+use super::{Outbox, own};
 use crate::{
     channels::received::Seen,
     clock::writable,
@@ -58,12 +61,24 @@ impl Outbox {
         seen.ids.truncate(MOST_IDS);
         seen.by.truncate(MOST_ADDRESSES);
         seen.at = Some(seen.at.map_or_else(now_ms, writable).min(now_ms()));
+        if !self.store.look(|db| concerns(db, (channel, account), &seen)).unwrap_or(true) {
+            return;
+        }
         let mut sights = self.sights.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Everybody in a group has the group among their addresses.
         let is_of_the_same = |sight: &&Sight| {
             (sight.channel.as_str(), sight.account.as_str()) == (channel, account)
-                && sight.seen.by.iter().any(|one| seen.by.contains(one))
+                && !seen.by.is_empty()
+                && sight.seen.by == seen.by
         };
-        if sights.len() >= MOST || sights.iter().filter(is_of_the_same).count() >= MOST_OF_ONE {
+        let says_no_more = |sight: &Sight| {
+            let before = &sight.seen;
+            (before.read, before.and_before) == (seen.read, seen.and_before)
+                && before.at <= seen.at
+                && seen.ids.iter().all(|id| before.ids.contains(id))
+        };
+        let of_the_same = || sights.iter().filter(is_of_the_same);
+        if sights.len() >= MOST || of_the_same().count() >= MOST_OF_ONE || of_the_same().any(says_no_more) {
             return;
         }
         sights.push(Sight { channel: channel.to_owned(), account: account.to_owned(), seen });
@@ -92,6 +107,30 @@ impl Outbox {
     }
 }
 
+/// Whether it may be about something that the account sent there: by an id, by what came before it, or because something is under way whose
+/// id the platform has not told yet. Where nobody says who saw it, the platform itself says what became of the message.
+fn concerns(db: &Connection, (channel, account): (&str, &str), seen: &Seen) -> Result<bool, StoreError> {
+    if seen.by.is_empty() {
+        return Ok(true);
+    }
+    for address in &seen.by {
+        for id in &seen.ids {
+            if own::is_sent(db, (channel, account), address, id)? {
+                return Ok(true);
+            }
+        }
+        if let Some(up_to) = up_to(seen)
+            && db.prepare_cached(BEFORE)?.exists(params![channel, account, address, up_to, 1])?
+        {
+            return Ok(true);
+        }
+        if !own::open_requests(db, (channel, account), address, now_ms())?.is_empty() {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 fn note(tx: &Transaction<'_>, Sight { channel, account, seen }: &Sight) -> Result<(), StoreError> {
     let (mut find, mut note) = (tx.prepare_cached(PART)?, tx.prepare_cached(NOTE)?);
     let mut addresses: Vec<Option<&String>> = seen.by.iter().map(Some).collect();
@@ -108,10 +147,7 @@ fn note(tx: &Transaction<'_>, Sight { channel, account, seen }: &Sight) -> Resul
             }
         }
     }
-    if seen.and_before
-        && seen.read
-        && let Some(up_to) = seen.ids.iter().filter_map(|id| id.parse::<i64>().ok()).max()
-    {
+    if let Some(up_to) = up_to(seen) {
         let mut before = tx.prepare_cached(BEFORE)?;
         for address in &seen.by {
             let of = params![channel, account, address, up_to, MOST_BEFORE];
@@ -122,6 +158,12 @@ fn note(tx: &Transaction<'_>, Sight { channel, account, seen }: &Sight) -> Resul
         }
     }
     Ok(())
+}
+
+/// The number up to which all were read, where that is said.
+fn up_to(seen: &Seen) -> Option<i64> {
+    let numbers = seen.ids.iter().filter_map(|id| id.parse::<i64>().ok());
+    numbers.max().filter(|_| seen.and_before && seen.read)
 }
 
 /// When a part came, and when it was read.
@@ -254,6 +296,48 @@ mod tests {
             outbox.seen(at, of("stranger", &n.to_string()));
         }
         outbox.seen(at, of(&address, "5"));
+        outbox.write_seen().await;
+        assert!(outbox.receipt(seq).await.unwrap().parts.remove(0).read_at.is_some());
+    }
+
+    #[tokio::test]
+    async fn a_dozen_strangers_and_whoever_is_in_the_same_group_leave_room_for_others() {
+        let directory = tempfile::tempdir().unwrap();
+        let outbox = Outbox::new(Store::open(directory.path()).unwrap());
+        let (seq, address) = sent(&outbox).await;
+        let message = outbox.get(seq).await.unwrap();
+        let at = (message.channel.as_str(), message.account.as_str());
+        for n in 0..2 * MOST {
+            let stranger = format!("stranger-{}", n % 50);
+            outbox.seen(at, Seen { by: vec![stranger], ..seen("", &n.to_string(), true, 2_000) });
+            let member = vec![address.clone(), "member".into()];
+            outbox.seen(at, Seen { by: member, ..seen("", "5", false, 2_000) });
+        }
+        outbox.seen(at, Seen { by: vec![address, "ann".into()], ..seen("", "5", true, 2_000) });
+        assert_eq!(outbox.sights.0.lock().unwrap().len(), 2);
+        outbox.write_seen().await;
+        assert!(outbox.receipt(seq).await.unwrap().parts.remove(0).read_at.is_some());
+    }
+
+    #[tokio::test]
+    async fn what_is_seen_before_the_platform_has_told_its_id_counts() {
+        let directory = tempfile::tempdir().unwrap();
+        let outbox = Outbox::new(Store::open(directory.path()).unwrap());
+        let (seq, address) = sent(&outbox).await;
+        let message = outbox.get(seq).await.unwrap();
+        let at = (message.channel.as_str(), message.account.as_str());
+        let part = async |state: &'static str, id: Option<&'static str>| {
+            let written = outbox.store().write(move |tx| {
+                tx.execute("UPDATE messages SET state = 'sending' WHERE seq = ?", [seq])?;
+                let of = params![state, id, seq];
+                tx.execute("UPDATE parts SET state = ?, platform_id = ? WHERE message = ?", of)?;
+                Ok::<_, StoreError>(())
+            });
+            written.await.unwrap();
+        };
+        part("in_flight", None).await;
+        outbox.seen(at, seen(&address, "77", true, 2_000));
+        part("confirmed", Some("77")).await;
         outbox.write_seen().await;
         assert!(outbox.receipt(seq).await.unwrap().parts.remove(0).read_at.is_some());
     }
