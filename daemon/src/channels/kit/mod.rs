@@ -8,7 +8,7 @@
 //! - [`history`]: a text whose answer was lost is looked for in the conversation;
 //! - [`removals`]: what a platform's second answer to a removal means;
 //! - `standing`: whether an account receives, and since when not; `rest` and `pause`: how long one that does not waits; `polling`: one that
-//!   asks its platform again and again;
+//!   asks its platform again and again; `rounds`: one whose platform answers at once;
 //! - `leaving`: one that stops listening writes down first what it has read;
 //! - `json`: what is taken out of an answer of any kind; `slices`: JSON cut into parts that are read alone; `told`: what was handed over already;
 //! - `mailbox` and `phone`: addresses of e-mail and telephone numbers, in their one spelling;
@@ -29,6 +29,7 @@ pub(super) mod phone;
 pub(super) mod polling;
 pub mod removals;
 pub(super) mod rest;
+pub(super) mod rounds;
 pub(super) mod slices;
 pub(super) mod standing;
 pub(super) mod told;

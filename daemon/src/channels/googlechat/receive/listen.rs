@@ -17,6 +17,7 @@ use crate::channels::{
         in_time::FileTime,
         pause::{chance, doubled},
         rest::{Rest, rest, unwritten},
+        rounds::Rounds,
         standing::Standing,
     },
     received::{AuthorKind, Batch, Event, Received, unreadable},
@@ -78,8 +79,9 @@ impl Listener {
 
     /// Receives for as long as anybody waits.
     pub(in crate::channels::googlechat) async fn listen(&self, client: &Client, hub: &dyn HubHandle) {
-        let (mut failures, mut alone) = (0, false);
+        let (mut failures, mut alone, mut rounds) = (0, false, Rounds::default());
         loop {
+            rounds.next().await;
             let begun = Instant::now();
             match self.round(client, hub, alone).await {
                 Ok(count) => {

@@ -137,7 +137,10 @@ fn a_forward_without_a_text_is_told_as_one_with_what_it_has() {
     // Without a snapshot, and where only the rest says that it is a forward.
     let (text, missing) = forwarded("see", json!({"quoteType": "FORWARD"}));
     assert_eq!((text.as_str(), missing.len()), ("see", 1));
-    let (text, _) = forwarded("see", json!({"name": "spaces/AAAA/messages/1", "quotedMessageSnapshot": {"sender": "users/1", "text": "x"}, "forwardedMetadata": {"space": "spaces/E"}}));
+    let (text, _) = forwarded(
+        "see",
+        json!({"name": "spaces/AAAA/messages/1", "quotedMessageSnapshot": {"sender": "users/1", "text": "x"}, "forwardedMetadata": {"space": "spaces/E"}}),
+    );
     assert_eq!(text, "see\n\n> x");
 }
 
@@ -370,6 +373,16 @@ async fn a_batch_is_written_and_acknowledged_though_pub_sub_does_not_wait_for_it
     assert!(heard[2].contains(":modifyAckDeadline "), "{}", heard[2]);
     assert!(heard[6].contains(":acknowledge "), "asked once for a batch: {}", heard[6]);
     assert_eq!(hub.received(2).await.len(), 2);
+}
+
+#[tokio::test]
+async fn the_same_message_again_and_again_is_pulled_some_times_a_second() {
+    let same = brings(&[&message(json!({})).to_string()]);
+    let mock = Mock::start(&[vec![GRANTED], [same, DONE].repeat(300)].concat());
+    let (chat, hub) = (hearing(mock.port), HubMock::default());
+    tokio::time::timeout(Duration::from_secs(2), chat.listen(&hub)).await.unwrap_err();
+    let pulls = mock.heard().iter().filter(|request| request.contains(":pull ")).count();
+    assert!((20..60).contains(&pulls), "{pulls} times in two seconds");
 }
 
 #[tokio::test]

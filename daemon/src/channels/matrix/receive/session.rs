@@ -17,7 +17,10 @@ use super::{
 };
 use crate::channels::{
     hub_handle::{HubHandle, NO_PLACE},
-    kit::in_time::{FileTime, TOGETHER},
+    kit::{
+        in_time::{FileTime, TOGETHER},
+        rounds::Rounds,
+    },
     matrix::client::Client,
     received::{AuthorKind, Batch, DropReason, Dropped, Event, MAX_BATCH, MAX_POSITION_BYTES, Position},
 };
@@ -53,6 +56,7 @@ pub(super) struct Session<'a> {
     said_encrypted: Option<Instant>,
     /// What is left of the time for the files of one answer.
     files: FileTime,
+    rounds: Rounds,
 }
 
 impl<'a> Session<'a> {
@@ -92,6 +96,7 @@ impl<'a> Session<'a> {
             to_enter: Vec::new(),
             said_encrypted: None,
             files: FileTime::usual(),
+            rounds: Rounds::default(),
         };
         now.rooms.iter().filter(|room| !room.left).for_each(|room| session.rooms.learn(room));
         now.invitations.iter().for_each(|invitation| session.consider(invitation));
@@ -101,6 +106,7 @@ impl<'a> Session<'a> {
 
     /// Asks what is new, hands it over, and goes on behind it.
     pub(super) async fn step(&mut self) -> Result<(), Trouble> {
+        self.rounds.next().await;
         let asked = Instant::now();
         let answer = match self.client.sync(Some(&self.since), self.lines, &self.me).await {
             // The lines that are left out then are fetched page by page.

@@ -190,6 +190,16 @@ async fn a_gap_that_nobody_shows_stops_nothing() {
 }
 
 #[tokio::test]
+async fn a_homeserver_that_answers_at_once_with_another_position_is_asked_some_times_a_second() {
+    const OTHER: Reply = Reply::Says(200, "", r#"{"next_batch":"s8"}"#);
+    let mock = Mock::start(&[vec![WHO, STANDS], [QUIET, OTHER].repeat(300)].concat());
+    let (matrix, hub) = (account(mock.port, &[]), HubMock::at(&[("sync", "s0")]));
+    until(&matrix, &hub, tokio::time::sleep(Duration::from_secs(2))).await;
+    let asked = mock.heard().len();
+    assert!((20..60).contains(&asked), "{asked} times in two seconds");
+}
+
+#[tokio::test]
 async fn an_unknown_position_begins_anew_and_a_proxys_400_does_not() {
     const UNKNOWN: Reply = Reply::Says(400, "", r#"{"errcode":"M_UNKNOWN","error":"Invalid stream token"}"#);
     const PROXY: Reply = Reply::Says(400, "", "<h1>Bad request</h1>");
