@@ -6,19 +6,16 @@
 use std::{sync::Arc, time::Duration};
 
 use async_imap::{
-    Session,
-    error::Error,
-    extensions::idle::IdleResponse,
-    types::{Fetch, UnsolicitedResponse},
+    Session, error::Error, extensions::idle::IdleResponse, imap_proto::Response, types::UnsolicitedResponse,
 };
-use futures_util::{Stream, StreamExt as _};
 use rustls::{ClientConfig, pki_types::ServerName};
 use tokio::time::timeout;
 
 use super::{
     Tempo,
+    answer::{self, asked},
     connection::{self, Allowance, Bounded},
-    trouble::{Trouble, said},
+    trouble::{Trouble, is_for_now, said},
 };
 use crate::channels::email::submission::{Login, Security, dial};
 
@@ -49,6 +46,8 @@ pub(super) struct Folder {
     tempo: Tempo,
     /// Mails in it, as far as is known.
     exists: u32,
+    /// How many there are, as an answer has told since.
+    told: Option<u32>,
     /// Whether the server tells of what is new.
     idles: bool,
     /// The UIDs hold as long as this stays.
@@ -82,14 +81,14 @@ impl Place {
         format!("{}:{}", self.host, self.port)
     }
 
-    /// What a login that failed means. A server that is out of order says so by a code (RFC 5530 §3).
+    /// What a login that failed means.
     fn refused(&self, error: Error) -> Trouble {
         let answer = match error {
             Error::No(answer) | Error::Bad(answer) => answer,
             error => return error.into(),
         };
         let password = self.login.password.now();
-        let for_now = ["UNAVAILABLE", "INUSE"].iter().any(|code| answer.to_ascii_uppercase().contains(code));
+        let for_now = is_for_now(&answer);
         let said = said(&answer, Some(password.expose()));
         if for_now {
             Trouble::Away(format!("it takes no login now: {said}"))
@@ -163,7 +162,7 @@ impl Folder {
             )
         })?;
         let (exists, idles) = (seen.exists, can.has_str("IDLE"));
-        let mut folder = Self { session, allowance, tempo, exists, idles, validity, newest: 0 };
+        let mut folder = Self { session, allowance, tempo, exists, told: None, idles, validity, newest: 0 };
         folder.newest = match seen.uid_next {
             Some(next) => next.saturating_sub(1),
             None if exists == 0 => 0,
@@ -173,10 +172,11 @@ impl Folder {
     }
 
     async fn found(&mut self, query: &str) -> Result<Vec<u32>, Trouble> {
-        let search = self.session.uid_search(query);
-        let found = step(&self.allowance, MAX_ANSWER, self.tempo.step, search).await?;
-        let mut uids: Vec<u32> = found.into_iter().collect();
+        let command = format!("UID SEARCH {query}");
+        let search = asked(&mut self.session, &mut self.told, &command, answer::uids);
+        let mut uids = step(&self.allowance, MAX_ANSWER, self.tempo.step, search).await?;
         uids.sort_unstable();
+        uids.dedup();
         Ok(uids)
     }
 
@@ -196,19 +196,22 @@ impl Folder {
 
     /// What the server says of these mails, in their order; nothing of those that are gone.
     pub(super) async fn list(&mut self, uids: &[u32]) -> Result<Vec<Listed>, Trouble> {
-        let set = uids.iter().map(ToString::to_string).collect::<Vec<_>>().join(",");
-        let listing = async {
-            let answers = self.session.uid_fetch(set, "(UID RFC822.SIZE INTERNALDATE)").await?;
-            collected(answers, |answer| {
-                let at = answer.internal_date().map(|at| at.timestamp_millis());
-                Some(Listed { uid: answer.uid?, size: answer.size?, at })
-            })
-            .await
-        };
+        let command = format!("UID FETCH {} (UID RFC822.SIZE INTERNALDATE)", set(uids));
+        let read = |answer: &Response<'_>| Vec::from_iter(answer::listed(answer));
+        let listing = asked(&mut self.session, &mut self.told, &command, read);
         let mut listed = step(&self.allowance, MAX_ANSWER, self.tempo.step, listing).await?;
         listed.retain(|mail| uids.contains(&mail.uid));
         listed.sort_unstable_by_key(|mail| mail.uid);
         listed.dedup_by_key(|mail| mail.uid);
+        let is_listed = |uid: &u32| listed.iter().any(|mail| mail.uid == *uid);
+        let missing: Vec<u32> = uids.iter().filter(|uid| !is_listed(uid)).copied().collect();
+        // Somebody deleted them between, and not the server that says nothing of one.
+        if !missing.is_empty() {
+            let there = self.found(&format!("UID {}", set(&missing))).await?;
+            if there.iter().any(|uid| missing.contains(uid)) {
+                return Err(Trouble::Away("it says nothing of a mail that it has".into()));
+            }
+        }
         Ok(listed)
     }
 
@@ -217,7 +220,7 @@ impl Folder {
         let mut mail = Vec::new();
         loop {
             let query = format!("(UID BODY.PEEK[]<{}.{BLOCK}>)", mail.len());
-            let block = match self.block(uid, &query, |answer| answer.body().map(<[u8]>::to_vec)).await? {
+            let block = match self.block(uid, &query).await? {
                 Fetched::Mail(block) => block,
                 // Behind its end some servers have nothing to say.
                 Fetched::Gone if !mail.is_empty() => return Ok(Fetched::Mail(mail)),
@@ -236,7 +239,7 @@ impl Folder {
     /// A mail's head.
     pub(super) async fn head(&mut self, uid: u32) -> Result<Fetched, Trouble> {
         let query = format!("(UID BODY.PEEK[HEADER]<0.{MAX_HEAD}>)");
-        match self.block(uid, &query, |answer| answer.header().map(<[u8]>::to_vec)).await? {
+        match self.block(uid, &query).await? {
             Fetched::Gone => self.gone(uid).await,
             head => Ok(head),
         }
@@ -250,48 +253,40 @@ impl Folder {
         }
     }
 
-    async fn block(
-        &mut self,
-        uid: u32,
-        query: &str,
-        read: impl Fn(&Fetch) -> Option<Vec<u8>>,
-    ) -> Result<Fetched, Trouble> {
-        let fetching = async {
-            let answers = self.session.uid_fetch(uid.to_string(), query).await?;
-            // Others may come between: somebody's flags have changed.
-            collected(answers, |answer| read(answer).filter(|_| answer.uid == Some(uid))).await
-        };
+    async fn block(&mut self, uid: u32, items: &str) -> Result<Fetched, Trouble> {
+        let command = format!("UID FETCH {uid} {items}");
+        let read = |answer: &Response<'_>| Vec::from_iter(answer::block(answer, uid));
+        let fetching = asked(&mut self.session, &mut self.told, &command, read);
         let blocks = step(&self.allowance, BLOCK as u64 + MAX_ANSWER, self.tempo.block, fetching).await?;
         Ok(blocks.into_iter().next().map_or(Fetched::Gone, Fetched::Mail))
     }
 
     /// Whether the server has told of other mails than there were.
     pub(super) fn has_news(&mut self) -> bool {
-        let mut fresh = false;
-        while let Ok(told) = self.session.unsolicited_responses.try_recv() {
-            if let UnsolicitedResponse::Exists(exists) = told
-                && exists != self.exists
-            {
-                self.exists = exists;
-                fresh = true;
+        let mut told = self.told.take();
+        while let Ok(other) = self.session.unsolicited_responses.try_recv() {
+            if let UnsolicitedResponse::Exists(exists) = other {
+                told = Some(exists);
             }
         }
-        fresh
+        let before = self.exists;
+        self.exists = told.unwrap_or(before);
+        self.exists != before
     }
 
     /// Waits until something may be new: until the server says so, and no longer than a search should wait (RFC 2177: IDLE is to be
     /// renewed within 29 min).
     pub(super) async fn wait(self) -> Result<Self, Trouble> {
-        let Self { session, allowance, tempo, exists, idles, validity, newest } = self;
+        let Self { session, allowance, tempo, exists, told: _, idles, validity, newest } = self;
         if !idles {
             tokio::time::sleep(tempo.poll).await;
-            return Ok(Self { session, allowance, tempo, exists, idles, validity, newest });
+            return Ok(Self { session, allowance, tempo, exists, told: None, idles, validity, newest });
         }
-        let told = session.unsolicited_responses.clone();
+        let unsolicited = session.unsolicited_responses.clone();
         let mut idle = session.idle();
         step(&allowance, MAX_ANSWER, tempo.step, idle.init()).await?;
         // What came between the last search and here, it tells before it waits.
-        if told.is_empty() {
+        if unsolicited.is_empty() {
             allowance.grant(MAX_ANSWER);
             // It ends when the second is dropped.
             let (waiting, _waits) = idle.wait_with_timeout(tempo.search);
@@ -303,7 +298,7 @@ impl Folder {
         }
         // A connection that nobody is at the end of any more is found out here.
         let session = step(&allowance, MAX_ANSWER, tempo.step, idle.done()).await?;
-        Ok(Self { session, allowance, tempo, exists, idles, validity, newest })
+        Ok(Self { session, allowance, tempo, exists, told: None, idles, validity, newest })
     }
 
     /// Says goodbye.
@@ -312,15 +307,7 @@ impl Folder {
     }
 }
 
-/// What is read of the answers to a command, to its end.
-async fn collected<T>(
-    answers: impl Stream<Item = Result<Fetch, Error>>,
-    read: impl Fn(&Fetch) -> Option<T>,
-) -> Result<Vec<T>, Error> {
-    let mut answers = std::pin::pin!(answers);
-    let mut all = Vec::new();
-    while let Some(answer) = answers.next().await {
-        all.extend(read(&answer?));
-    }
-    Ok(all)
+/// UIDs, as a command has them.
+fn set(uids: &[u32]) -> String {
+    uids.iter().map(ToString::to_string).collect::<Vec<_>>().join(",")
 }

@@ -1,6 +1,7 @@
 //! An IMAP server on loopback with one folder, as strict as the account is meant to be: what would change the mailbox is a fault.
 
 use std::{
+    collections::VecDeque,
     io::{self, Read, Write},
     net::{TcpListener, TcpStream},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
@@ -35,6 +36,11 @@ pub(super) struct State {
     pub(super) breaks: Vec<(u32, bool)>,
     /// UIDs of mails that it does not hand out.
     pub(super) refuses: Vec<u32>,
+    /// UIDs of mails of which it says not even how large they are.
+    pub(super) conceals: Vec<u32>,
+    /// What the next commands that have these words in them are answered with instead, in this order: the untagged lines, and then `!`
+    /// and the tagged one, or nothing where it hangs up.
+    pub(super) instead: VecDeque<(&'static str, &'static str)>,
     /// How many KB it says before it does as it is told in EXAMINE.
     pub(super) chatter: usize,
     /// Whether it answers no search any more.
@@ -64,6 +70,8 @@ impl Server {
             greeting: "* OK ready",
             breaks: Vec::new(),
             refuses: Vec::new(),
+            conceals: Vec::new(),
+            instead: VecDeque::new(),
             chatter: 0,
             silent: false,
             heard: Vec::new(),
@@ -136,6 +144,15 @@ fn serve(mut stream: TcpStream, security: Security, state: &Mutex<State>) -> io:
     loop {
         let (tag, command) = hear(&mut stream)?;
         lock().heard.push(command.clone());
+        if let Some((untagged, last)) = lock().instead_of(&command) {
+            stream.write_all(untagged.as_bytes())?;
+            let Some(last) = last else {
+                stream.conn.send_close_notify();
+                return stream.flush();
+            };
+            say(&mut stream, &format!("{tag} {last}"))?;
+            continue;
+        }
         let answer = match command.split(' ').next().unwrap_or_default() {
             "IDLE" => {
                 idle(&mut stream, &raw, state)?;
@@ -183,6 +200,16 @@ fn idle(stream: &mut (impl Read + Write), raw: &TcpStream, state: &Mutex<State>)
 }
 
 impl State {
+    /// What a command is answered with instead.
+    fn instead_of(&mut self, command: &str) -> Option<(&'static str, Option<&'static str>)> {
+        let (_, said) = *self.instead.front().filter(|(words, _)| command.contains(words))?;
+        self.instead.pop_front();
+        Some(match said.split_once('!') {
+            Some((untagged, last)) => (untagged, Some(last)),
+            None => (said, None),
+        })
+    }
+
     /// The untagged lines, then `!` and the tagged one where it is not OK; nothing where it hangs up.
     fn answer(&mut self, command: &str) -> Option<String> {
         let words: Vec<&str> = command.split(' ').collect();
@@ -209,6 +236,11 @@ impl State {
     fn search(&mut self, query: &[&str]) -> String {
         self.seen = self.mails.len();
         let found: Vec<String> = match query {
+            ["UID", set] if !set.ends_with(":*") => set
+                .split(',')
+                .filter(|uid| self.mails.iter().any(|mail| mail.uid.to_string() == **uid))
+                .map(str::to_owned)
+                .collect(),
             ["UID", range] => {
                 let from: u32 = range.strip_suffix(":*").unwrap().parse().unwrap();
                 let highest = self.mails.last().map(|mail| mail.uid);
@@ -227,6 +259,9 @@ impl State {
         for uid in set.split(',').map(|uid| uid.parse::<u32>().unwrap()) {
             let Some(at) = self.mails.iter().position(|mail| mail.uid == uid) else { continue };
             let mail = &self.mails[at];
+            if self.conceals.contains(&uid) {
+                return Some(answer + "!NO FETCH failed");
+            }
             if items == "(UID RFC822.SIZE INTERNALDATE)" {
                 let size = mail.size.unwrap_or(mail.bytes.len());
                 let date =

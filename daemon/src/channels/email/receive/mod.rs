@@ -2,13 +2,14 @@
 //!
 //! How far it was read is a [`position`], stored with the mails; the mailbox's flags are people's, and stay as they are. The first
 //! connection begins with the newest mail: what was there before engages nobody. Where three connections broke over a mail, its head
-//! alone is asked for, and after three more it is left out: no other mail waits for it longer.
+//! alone is asked for, and after three more it is counted and left out: no other mail waits for it longer.
 //!
 //! - [`mail`]: one mail, as bytes, which `author`, `trust`, `words` and `html` read;
-//! - [`folder`]: a folder, over a [`connection`]; [`trouble`]: why not;
+//! - [`folder`]: a folder, over a [`connection`], by commands and their [`answer`]s; [`trouble`]: why not;
 //! - [`session`]: one connection, from its first command to its end;
 //! - here: what an account has, and what follows an end.
 
+mod answer;
 mod author;
 mod connection;
 mod folder;
@@ -163,12 +164,15 @@ impl Incoming {
         loop {
             let begun = tokio::time::Instant::now();
             let Err(trouble) = self.converse(hub, &mut stuck).await;
-            if begun.elapsed() > self.tempo.good {
+            // What was read before it broke, or passed over, need not be asked for again.
+            if stuck.has_progressed() || begun.elapsed() > self.tempo.good {
                 failures = 0;
             }
             let pause = match trouble {
                 Trouble::Refused(_) => self.tempo.refused,
-                Trouble::Away(_) | Trouble::Hub => pause(self.tempo.first, self.tempo.longest, failures),
+                Trouble::Away(_) | Trouble::Busy(_) | Trouble::Hub => {
+                    pause(self.tempo.first, self.tempo.longest, failures)
+                }
             };
             self.stands(Standing::Away(trouble));
             hub.rest(pause).await;
@@ -182,7 +186,7 @@ impl Incoming {
         let kind = |standing: &Standing| match standing {
             Standing::Idle => 0,
             Standing::Reading => 1,
-            Standing::Away(Trouble::Away(_)) => 2,
+            Standing::Away(Trouble::Away(_) | Trouble::Busy(_)) => 2,
             Standing::Away(Trouble::Refused(_)) => 3,
             Standing::Away(Trouble::Hub) => 4,
         };

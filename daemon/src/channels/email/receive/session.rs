@@ -21,6 +21,8 @@ use crate::{
 const TOGETHER: usize = 20;
 /// Connections that may break over a mail before less of it is asked for.
 const TRIES: u32 = 3;
+/// And of those in which the server does nothing at all now, which says nothing of the mail: with the pauses between, an hour and a half.
+const MOST_BUSY: u32 = 24;
 /// How far back is looked where UIDs mean nothing any more, in milliseconds: older mail wakes nobody.
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 
@@ -29,21 +31,39 @@ const DAY_MS: i64 = 24 * 60 * 60 * 1000;
 pub(super) struct Stuck {
     uid: u32,
     tries: u32,
+    busy: u32,
+    /// Up to this one, each is listed by itself: a list of several was refused, and one of them may be why.
+    alone: u32,
+    /// Whether any was read or left out since the last connection.
+    progress: bool,
 }
 
 impl Stuck {
     /// Before a mail is fetched: how many connections broke over it.
     fn begin(&mut self, uid: u32) -> u32 {
         if self.uid != uid {
-            *self = Self { uid, tries: 0 };
+            (self.uid, self.tries, self.busy) = (uid, 0, 0);
         }
         self.tries += 1;
         self.tries - 1
     }
 
+    /// It was in vain.
+    fn failed(&mut self, trouble: &Trouble) {
+        if matches!(trouble, Trouble::Busy(_)) && self.busy < MOST_BUSY {
+            self.busy += 1;
+            self.tries = self.tries.saturating_sub(1);
+        }
+    }
+
     /// None does any more.
     fn over(&mut self) {
-        *self = Self::default();
+        (self.uid, self.tries, self.busy) = (0, 0, 0);
+    }
+
+    /// Whether any mail was read or left out since this was asked last.
+    pub(super) fn has_progressed(&mut self) -> bool {
+        std::mem::take(&mut self.progress)
     }
 }
 
@@ -94,31 +114,63 @@ impl Incoming {
         &self,
         hub: &dyn HubHandle,
         folder: &mut Folder,
+        mut uids: &[u32],
+        oldest: i64,
+        stuck: &mut Stuck,
+    ) -> Result<(), Trouble> {
+        while let Some(first) = uids.first() {
+            let together = if *first <= stuck.alone { 1 } else { TOGETHER.min(uids.len()) };
+            let (some, behind) = uids.split_at(together);
+            self.take_together(hub, folder, some, oldest, stuck).await?;
+            stuck.progress = true;
+            uids = behind;
+        }
+        Ok(())
+    }
+
+    /// Takes some, and moves the place behind them.
+    async fn take_together(
+        &self,
+        hub: &dyn HubHandle,
+        folder: &mut Folder,
         uids: &[u32],
         oldest: i64,
         stuck: &mut Stuck,
     ) -> Result<(), Trouble> {
-        for uids in uids.chunks(TOGETHER) {
-            let mut batch = Batch::default();
-            for listed in folder.list(uids).await? {
-                if listed.at.is_some_and(|at| at < oldest) {
-                    continue;
-                }
-                match self.mail(hub, folder, listed, stuck).await {
-                    Ok(Some(Ok(received))) => batch.received.push(received),
-                    Ok(Some(Err(dropped))) => batch.dropped.push(dropped),
-                    Ok(None) => {}
-                    Err(trouble) => {
-                        // Those before it need not come again.
-                        self.hand_over(hub, batch, folder, listed.uid.saturating_sub(1)).await?;
-                        return Err(trouble);
-                    }
+        let mut batch = Batch::default();
+        let last = uids.last().copied().unwrap_or_default();
+        // One by itself is in question from the list on.
+        let alone = (uids.len() == 1).then(|| stuck.begin(last));
+        if alone.is_some_and(|broken| broken >= 2 * TRIES) {
+            batch.dropped.push(not_handed_out());
+            self.hand_over(hub, batch, folder, last).await?;
+            stuck.over();
+            return Ok(());
+        }
+        let listed = folder.list(uids).await.inspect_err(|trouble| {
+            stuck.alone = last;
+            stuck.failed(trouble);
+        })?;
+        for listed in listed {
+            if listed.at.is_some_and(|at| at < oldest) {
+                continue;
+            }
+            let broken = alone.unwrap_or_else(|| stuck.begin(listed.uid));
+            match self.mail(hub, folder, listed, broken, stuck).await {
+                Ok(Some(Ok(received))) => batch.received.push(received),
+                Ok(Some(Err(dropped))) => batch.dropped.push(dropped),
+                Ok(None) => {}
+                Err(trouble) => {
+                    stuck.failed(&trouble);
+                    // Those before it need not come again.
+                    let is_some = batch != Batch::default();
+                    self.hand_over(hub, batch, folder, listed.uid.saturating_sub(1)).await?;
+                    stuck.progress |= is_some;
+                    return Err(trouble);
                 }
             }
-            let last = uids.last().copied().unwrap_or_default();
-            self.hand_over(hub, batch, folder, last).await?;
         }
-        Ok(())
+        self.hand_over(hub, batch, folder, last).await
     }
 
     async fn hand_over(
@@ -133,15 +185,15 @@ impl Incoming {
         Ok(hub.receive(batch).await?)
     }
 
-    /// One mail; nothing if it is gone.
+    /// One mail, over which so many connections broke; nothing if it is gone.
     async fn mail(
         &self,
         hub: &dyn HubHandle,
         folder: &mut Folder,
         listed: Listed,
+        broken: u32,
         stuck: &mut Stuck,
     ) -> Result<Option<Result<Received, Dropped>>, Trouble> {
-        let broken = stuck.begin(listed.uid);
         let mut missing = None;
         let mut fetched = Fetched::Larger;
         if broken >= TRIES {
@@ -157,10 +209,7 @@ impl Incoming {
         let bytes = match fetched {
             Fetched::Mail(bytes) => bytes,
             Fetched::Gone => return Ok(None),
-            Fetched::Larger => {
-                let what = "mail that the server does not hand out".to_owned();
-                return Ok(Some(Err(Dropped { reason: DropReason::Unreadable, what })));
-            }
+            Fetched::Larger => return Ok(Some(Err(not_handed_out()))),
         };
         match Mail::read(&bytes, listed.at, &self.owner) {
             Ok(mail) => Ok(Some(Ok(completed(hub, mail, missing).await?))),
@@ -198,6 +247,10 @@ async fn completed(
         }
     }
     Ok(received)
+}
+
+fn not_handed_out() -> Dropped {
+    Dropped { reason: DropReason::Unreadable, what: "mail that the server does not hand out".to_owned() }
 }
 
 fn too_large(bytes: u32) -> String {

@@ -196,6 +196,80 @@ async fn mail_that_breaks_the_connection_stops_no_other() {
     assert_eq!(server.heard("UID FETCH 1 (UID BODY.PEEK[]").len(), 1);
 }
 
+const LIST: &str = "RFC822.SIZE";
+const BODY: &str = "BODY.PEEK[]";
+const FIRST: &str = "* 1 FETCH (UID 1 RFC822.SIZE 100 INTERNALDATE \"28-Nov-2026 10:00:00 +0000\")\r\n";
+
+#[tokio::test]
+async fn what_the_server_refuses_once_or_breaks_off_is_asked_for_again_and_never_passed_over() {
+    for (command, said) in [
+        (LIST, "!NO [UNAVAILABLE] busy".to_owned()),
+        (LIST, "!BAD [SERVERBUG] internal error".to_owned()),
+        (LIST, "* BYE Server shutting down\r\n".to_owned()),
+        (LIST, String::new()),
+        (LIST, FIRST.to_owned()),
+        (LIST, format!("{FIRST}!NO busy")),
+        // It is done, and says nothing of two mails that are there.
+        (LIST, format!("{FIRST}!OK done")),
+        (BODY, "!NO busy".to_owned()),
+        (BODY, "* BYE Server shutting down\r\n".to_owned()),
+        (BODY, String::new()),
+        ("UID SEARCH", "!NO busy".to_owned()),
+        ("UID SEARCH", String::new()),
+    ] {
+        let (server, hub) = (Server::start(Security::Implicit), HubMock::at(&[(STREAM, "7:0")]));
+        for subject in ["one", "two", "three"] {
+            server.put(&mail(subject));
+        }
+        server.state().instead.push_back((command, said.clone().leak()));
+        let account = account(&server, Security::Implicit, QUICK);
+        let received = reads(&account, &hub, hub.received(3)).await;
+        assert_eq!(texts(&received), ["one", "two", "three"], "{command} {said}");
+        assert_eq!((server.state().connections, hub.dropped().len()), (2, 0), "{command} {said}");
+        assert_eq!(hub.at_position(STREAM).as_deref(), Some("7:3"));
+    }
+}
+
+#[tokio::test]
+async fn a_search_that_is_refused_where_uids_mean_nothing_any_more_ends_no_day() {
+    let (server, hub) = (Server::start(Security::Implicit), HubMock::at(&[(STREAM, "6:2")]));
+    server.put(&mail("today"));
+    server.state().instead.push_back(("SINCE", "!NO busy"));
+    let account = account(&server, Security::Implicit, QUICK);
+    let received = reads(&account, &hub, hub.received(1)).await;
+    assert_eq!(texts(&received), ["today"]);
+}
+
+#[tokio::test]
+async fn a_mail_of_which_the_server_says_nothing_each_time_is_counted_and_keeps_back_no_other() {
+    let (server, hub) = (Server::start(Security::Implicit), HubMock::at(&[(STREAM, "7:0")]));
+    for subject in ["one", "none", "three"] {
+        server.put(&mail(subject));
+    }
+    server.state().conceals = vec![2];
+    let account = account(&server, Security::Implicit, QUICK);
+    let received = reads(&account, &hub, hub.received(2)).await;
+    assert_eq!(texts(&received), ["one", "three"]);
+    assert_eq!(
+        hub.dropped().iter().map(|one| one.what.as_str()).collect::<Vec<_>>(),
+        ["mail that the server does not hand out"]
+    );
+    assert_eq!(server.state().connections, 1 + 6 + 1);
+    assert_eq!(hub.at_position(STREAM).as_deref(), Some("7:3"));
+}
+
+#[tokio::test]
+async fn a_server_that_is_out_of_order_for_a_while_costs_no_mail() {
+    let (server, hub) = (Server::start(Security::Implicit), HubMock::at(&[(STREAM, "7:0")]));
+    server.put(&mail("one"));
+    server.state().instead.extend([(LIST, "!NO [UNAVAILABLE] busy"); 9]);
+    server.state().instead.extend([(BODY, "!NO [INUSE] busy"); 9]);
+    let account = account(&server, Security::Implicit, QUICK);
+    let received = reads(&account, &hub, hub.received(1)).await;
+    assert_eq!(texts(&received), ["one"]);
+    assert!(received[0].event.words().unwrap().missing.is_empty() && hub.dropped().is_empty());
+}
+
 #[tokio::test]
 async fn a_mail_that_is_too_large_is_a_row_with_its_subject() {
     let (server, hub) = (Server::start(Security::Implicit), HubMock::at(&[(STREAM, "7:0")]));

@@ -23,6 +23,9 @@ pub(super) enum Trouble {
     /// It may be over by itself.
     #[error("{0}")]
     Away(String),
+    /// The same, and it says nothing of what was asked for: the server does nothing at all now.
+    #[error("{0}")]
+    Busy(String),
     /// Somebody has to do something about it.
     #[error("{0}")]
     Refused(String),
@@ -76,6 +79,9 @@ impl From<Error> for Trouble {
     fn from(error: Error) -> Self {
         match error {
             Error::Io(error) => error.into(),
+            Error::No(answer) if is_for_now(&answer) => {
+                Self::Busy(format!("it refuses for now: {}", said(&answer, None)))
+            }
             Error::No(answer) => Self::Away(format!("it refuses: {}", said(&answer, None))),
             Error::Bad(answer) => Self::Away(format!("it does not understand: {}", said(&answer, None))),
             Error::ConnectionLost => Self::Away("it closed the connection".into()),
@@ -87,6 +93,12 @@ impl From<Error> for Trouble {
             _ => Self::Away("it cannot be understood".into()),
         }
     }
+}
+
+/// Whether a server that refuses says by a code that it is out of order, whatever it is asked (RFC 5530 §3).
+pub(super) fn is_for_now(answer: &str) -> bool {
+    let answer = answer.to_ascii_uppercase();
+    ["UNAVAILABLE", "INUSE"].iter().any(|code| answer.contains(code))
 }
 
 /// A server's words in an answer, as the client quotes it, without a secret.
