@@ -17,7 +17,8 @@ use tokio::time::timeout;
 use tokio_tungstenite::{
     WebSocketStream,
     tungstenite::{
-        Message,
+        Error, Message, Utf8Bytes,
+        error::CapacityError,
         protocol::{CloseFrame, Role, WebSocketConfig, frame::coding::CloseCode},
     },
 };
@@ -38,8 +39,10 @@ pub struct WebSocket {
 /// What is heard over it.
 #[derive(Debug)]
 pub enum Heard {
-    /// A text.
-    Text(String),
+    /// A text, as it came: it is copied nowhere.
+    Text(Utf8Bytes),
+    /// A text that is longer than any that is read. Nothing more comes over this connection.
+    TooLong,
     /// Nothing but that somebody is there: a ping, or the answer to one.
     Sign,
     /// It is closed, with a code and words where the platform gives them.
@@ -118,12 +121,13 @@ impl WebSocket {
     /// What comes next. May be dropped at any time without losing anything. Pings are answered beneath.
     pub async fn hear(&mut self) -> Heard {
         match self.stream.next().await {
-            Some(Ok(Message::Text(text))) => Heard::Text(text.to_string()),
+            Some(Ok(Message::Text(text))) => Heard::Text(text),
             Some(Ok(Message::Close(frame))) => {
                 Heard::Closed(frame.map(|frame| (frame.code.into(), frame.reason.to_string())))
             }
             Some(Ok(Message::Binary(_))) => Heard::Broken(format!("{} sent what is no text", self.peer)),
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Heard::Sign,
+            Some(Err(Error::Capacity(CapacityError::MessageTooLong { .. }))) => Heard::TooLong,
             Some(Err(error)) => Heard::Broken(format!("the connection broke: {}", innermost(&error))),
             None => Heard::Closed(None),
         }

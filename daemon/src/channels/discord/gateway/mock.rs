@@ -59,8 +59,10 @@ pub(in crate::channels) enum Step {
     Close(u16),
     /// Sends this as it is.
     Raw(&'static str),
-    /// Sends a text of this many bytes.
+    /// Says that something happened, in more than this many bytes.
     Long(usize),
+    /// Says as much of a server, and goes on.
+    LongServer(usize),
     /// Hangs up.
     HangUp,
     /// Goes on for as long as the other side does.
@@ -361,10 +363,12 @@ impl Line {
                 self.stay().await
             }
             Step::Long(bytes) => {
-                let text = json!({"op": 0, "t": "LONG", "s": null, "d": "x".repeat(bytes)});
                 // Who does not read to the end hangs up in the midst of it.
-                let _ = self.socket.send(Message::text(text.to_string())).await;
+                let _ = self.dispatch("LONG", &json!("x".repeat(bytes))).await;
                 self.stay().await
+            }
+            Step::LongServer(bytes) => {
+                self.dispatch("GUILD_CREATE", &json!({"id": "1", "channels": ["x".repeat(bytes)]})).await
             }
             Step::HangUp => None,
             Step::Stay => self.stay().await,

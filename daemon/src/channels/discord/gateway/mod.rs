@@ -34,5 +34,5 @@ pub(super) use self::{
     handle::Gateway,
     payload::{Session, intent},
     tempo::Tempo,
-    told::{Ear, Told, Written},
+    told::{Ear, TOO_LONG, Told, Written},
 };

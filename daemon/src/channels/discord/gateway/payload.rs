@@ -18,6 +18,11 @@ pub(super) mod op {
     pub(in super::super) const HEARTBEAT_ACK: u64 = 11;
 }
 
+/// The longest event that is read whole, in bytes. Whatever tells of people's doing is far shorter. The first one, which names the bot's
+/// servers, may be longer, and those that tell of a whole server: two and a half thousand servers at most for one connection
+/// (<https://docs.discord.com/developers/events/gateway#sharding>).
+pub(super) const MAX_WHOLE: usize = 1024 * 1024;
+
 /// Something that Discord says.
 #[derive(Debug, Deserialize)]
 pub(super) struct Event {
@@ -34,20 +39,38 @@ pub(super) struct Event {
 
 impl Event {
     /// Reads one. Of one whose data cannot be read, half a surrogate pair or too deep, the rest is read: it is told again until its
-    /// number is past.
+    /// number is past. So it is with one that is long, but for what the first one says of the session.
     pub(super) fn read(text: &str) -> Option<Self> {
         #[derive(Deserialize)]
-        struct Outline {
+        struct Outline<D> {
             op: u64,
             s: Option<u64>,
             t: Option<String>,
-            #[serde(rename = "d")]
-            _d: IgnoredAny,
+            d: D,
         }
-        serde_json::from_str(text).ok().or_else(|| {
-            let Outline { op, s, t, .. } = serde_json::from_str(text).ok()?;
-            (op == op::DISPATCH).then_some(Self { op, d: Value::Null, s, t })
-        })
+        #[derive(Serialize, Deserialize)]
+        struct Ready {
+            session_id: String,
+            resume_gateway_url: String,
+            user: Bot,
+        }
+        #[derive(Serialize, Deserialize)]
+        struct Bot {
+            id: String,
+        }
+        if text.len() <= MAX_WHOLE
+            && let Ok(event) = serde_json::from_str(text)
+        {
+            return Some(event);
+        }
+        let Outline { op, s, t, d: IgnoredAny } = serde_json::from_str(text).ok()?;
+        let mut d = Value::Null;
+        if t.as_deref() == Some("READY")
+            && let Ok(Outline { d: ready, .. }) = serde_json::from_str::<Outline<Ready>>(text)
+        {
+            d = json!(ready);
+        }
+        (op == op::DISPATCH).then_some(Self { op, d, s, t })
     }
 }
 
@@ -149,6 +172,25 @@ pub(super) fn closed(code: u16) -> Closed {
 mod tests {
     use super::*;
     use crate::channels::discord::presence::{MAX_TEXT, Status};
+
+    #[test]
+    fn of_a_long_event_only_what_is_used_is_read() {
+        let long = |name: &str, data: &str| {
+            let filling = "x".repeat(MAX_WHOLE);
+            Event::read(&format!(r#"{{"op":0,"s":7,"t":"{name}","d":{{{data}"guilds":["{filling}"]}}}}"#))
+                .unwrap()
+        };
+        let ready = r#""session_id":"s1","resume_gateway_url":"wss://a.test","user":{"id":"5","bot":true},"#;
+        let event = long("READY", ready);
+        assert_eq!((event.s, event.t.as_deref()), (Some(7), Some("READY")));
+        assert_eq!(
+            event.d,
+            json!({"session_id": "s1", "resume_gateway_url": "wss://a.test", "user": {"id": "5"}})
+        );
+        for event in [long("GUILD_CREATE", ready), long("GUILD_CREATE", ""), long("READY", "")] {
+            assert_eq!((event.s, event.d), (Some(7), Value::Null));
+        }
+    }
 
     #[test]
     fn a_status_is_what_discord_calls_it_and_its_text_a_custom_one() {

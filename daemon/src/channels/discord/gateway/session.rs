@@ -17,7 +17,7 @@ use super::{
     payload::{self, Closed, Event, Session, closed, op},
     rate_limiter::RateLimiter,
     socket::{COMING_BACK, Heard, LEAVING, Socket},
-    told::{Ear, Told},
+    told::{Ear, TOO_LONG, Told},
 };
 use crate::channels::{
     Failure,
@@ -160,6 +160,7 @@ impl<'a> Line<'a> {
             }
             Ok(Heard::Event(_)) => End::Broken("Discord's Gateway does not say hello".into()),
             Ok(Heard::Closed(closed)) => self.closed(closed),
+            Ok(Heard::TooLong) => self.pass_over(),
             Ok(Heard::Broken(why)) => End::Broken(self.client.http.words(&why)),
             Err(_) => End::Broken("Discord's Gateway says nothing".into()),
         }
@@ -201,6 +202,7 @@ impl<'a> Line<'a> {
         let event = match heard {
             Heard::Event(event) => event,
             Heard::Closed(closed) => return Err(self.closed(closed)),
+            Heard::TooLong => return Err(self.pass_over()),
             Heard::Broken(why) => return Err(End::Broken(self.client.http.words(&why))),
         };
         match event.op {
@@ -225,7 +227,25 @@ impl<'a> Line<'a> {
             op::INVALID_SESSION => return Err(End::Over("Discord calls the session invalid".into())),
             _ => {}
         }
-        Ok(())
+        match socket.is_swollen() {
+            true => Err(End::Broken("it is made anew after a long event, for the memory".into())),
+            false => Ok(()),
+        }
+    }
+
+    /// Goes on behind an event that is too long: resumed before it, the session would tell it again each time. Dispatches are numbered
+    /// one after the other, and whatever else it was, Discord knows no such number and has another session begun.
+    fn pass_over(&mut self) -> End {
+        if let Some(session) = &mut self.session {
+            let s = Some(session.seq + 1);
+            self.dispatched(Event {
+                op: op::DISPATCH,
+                d: serde_json::Value::Null,
+                s,
+                t: Some(TOO_LONG.into()),
+            });
+        }
+        End::Broken("Discord's Gateway tells more at once than is read".into())
     }
 
     fn dispatched(&mut self, Event { d, s, t, .. }: Event) {

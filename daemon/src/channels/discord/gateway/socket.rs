@@ -3,15 +3,15 @@
 use reqwest::{Url, header::USER_AGENT};
 use serde_json::Value;
 
-use super::payload::Event;
+use super::payload::{Event, MAX_WHOLE};
 use crate::channels::{
     discord::client::{AGENT, Client},
     kit::websocket::{self, WebSocket},
 };
 
-/// The longest event that is read, in bytes. Without intents the longest is the first one, which names the bot's servers: two
-/// and a half thousand at most for one connection (<https://docs.discord.com/developers/events/gateway#sharding>).
-const MAX_EVENT: usize = 1024 * 1024;
+/// The longest event that is taken at all, in bytes. It stands in memory once, and of one that is longer than [`MAX_WHOLE`] only what
+/// is used is read.
+const MAX_EVENT: usize = 16 * 1024 * 1024;
 
 /// Any but 1000 and 1001, which would end the session
 /// (<https://docs.discord.com/developers/events/gateway#initiating-a-disconnect>).
@@ -22,7 +22,11 @@ pub(super) const COMING_BACK: u16 = 4000;
 pub(super) const LEAVING: u16 = 1000;
 
 /// An open connection.
-pub(super) struct Socket(WebSocket);
+pub(super) struct Socket {
+    stream: WebSocket,
+    /// Whether an event came for which its buffer has grown: that stays as long as the connection.
+    is_swollen: bool,
+}
 
 /// What is heard over it.
 #[derive(Debug)]
@@ -31,6 +35,8 @@ pub(super) enum Heard {
     Event(Event),
     /// It is closed, with a code and words where Discord gives them.
     Closed(Option<(u16, String)>),
+    /// An event that is too long, and so the connection is over.
+    TooLong,
     /// It broke, or what came is no event.
     Broken(String),
 }
@@ -39,22 +45,32 @@ impl Socket {
     /// Opens one at the address that Discord gave.
     pub(super) async fn open(client: &Client, address: &str) -> Result<Self, String> {
         let request = client.http.client.get(at(client, address)?).header(USER_AGENT, AGENT);
-        WebSocket::open(&client.http, request, "Discord's Gateway", MAX_EVENT).await.map(Self)
+        let stream = WebSocket::open(&client.http, request, "Discord's Gateway", MAX_EVENT).await?;
+        Ok(Self { stream, is_swollen: false })
     }
 
     /// Sends an event; when this returns it has left.
     pub(super) async fn send(&mut self, event: &Value) -> Result<(), String> {
-        self.0.send(event.to_string()).await
+        self.stream.send(event.to_string()).await
+    }
+
+    /// Whether the connection is better made anew, for what it keeps in memory.
+    pub(super) fn is_swollen(&self) -> bool {
+        self.is_swollen
     }
 
     /// What comes next. May be dropped at any time without losing anything.
     pub(super) async fn hear(&mut self) -> Heard {
         loop {
-            return match self.0.hear().await {
-                websocket::Heard::Text(text) => match Event::read(&text) {
-                    Some(event) => Heard::Event(event),
-                    None => Heard::Broken("Discord's Gateway sent what is no event".into()),
-                },
+            return match self.stream.hear().await {
+                websocket::Heard::Text(text) => {
+                    self.is_swollen |= text.len() > MAX_WHOLE;
+                    match Event::read(&text) {
+                        Some(event) => Heard::Event(event),
+                        None => Heard::Broken("Discord's Gateway sent what is no event".into()),
+                    }
+                }
+                websocket::Heard::TooLong => Heard::TooLong,
                 // Discord has heartbeats of its own.
                 websocket::Heard::Sign => continue,
                 websocket::Heard::Closed(closed) => Heard::Closed(closed),
@@ -65,7 +81,7 @@ impl Socket {
 
     /// Closes it, to come back or not.
     pub(super) async fn close(self, code: u16) {
-        self.0.close(code).await;
+        self.stream.close(code).await;
     }
 }
 

@@ -171,7 +171,9 @@ async fn a_session_that_breaks_in_any_way_goes_on_where_it_was() {
         &[Hello(SELDOM), Ready, Close(1001)],
         &[Hello(SELDOM), Ready, Raw("not an event")],
         &[Hello(SELDOM), Ready, Raw("{\"d\": 5}")],
-        &[Hello(SELDOM), Ready, Long(MAX_READ + 1)],
+        // What is too long is not asked for again.
+        &[Hello(SELDOM), Ready, Long(MAX_TAKEN)],
+        &[Hello(SELDOM), Ready, HAPPENED, LongServer(MAX_READ), Stay],
         &[Hello(OFTEN), Ready, Deaf],
         &[Hello(SELDOM), Ready, Invalid(true)],
     ] {
@@ -185,6 +187,7 @@ async fn a_session_that_breaks_in_any_way_goes_on_where_it_was() {
 }
 
 const MAX_READ: usize = 1024 * 1024;
+const MAX_TAKEN: usize = 16 * 1024 * 1024;
 
 #[tokio::test]
 async fn a_status_that_went_into_a_breaking_line_is_set_again_and_no_other_is() {

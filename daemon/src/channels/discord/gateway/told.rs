@@ -10,6 +10,9 @@ use tokio::sync::mpsc;
 
 use super::payload::Session;
 
+/// What a dispatch is called that is too long to be taken.
+pub(in super::super) const TOO_LONG: &str = "TOO_LONG";
+
 /// A dispatch.
 #[derive(Debug)]
 pub(in super::super) struct Told {

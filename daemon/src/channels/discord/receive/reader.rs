@@ -9,7 +9,7 @@ use super::{
     message,
 };
 use crate::channels::{
-    discord::{forms, places::Place},
+    discord::{forms, gateway::TOO_LONG, places::Place},
     received::{Author, AuthorKind, Batch, Conversation, Dropped, Event, Received},
 };
 
@@ -50,6 +50,7 @@ pub(super) fn read(name: &str, data: &Value, unique: &str, me: &str) -> Result<V
         "INTERACTION_CREATE" => pressed(data, me),
         // What concerns the connection, and nobody's doing.
         "READY" | "RESUMED" => Ok(vec![]),
+        TOO_LONG => Err(unreadable("event")),
         other => Err(not_used(other)),
     }
 }

@@ -116,6 +116,28 @@ async fn a_restart_goes_on_in_the_session_where_the_rows_end() {
 }
 
 #[tokio::test]
+async fn a_long_event_keeps_nobody_from_being_heard_and_is_not_asked_for_again() {
+    for (long, dropped) in [(LongServer(2_000_000), "GUILD_CREATE"), (Long(16 * 1024 * 1024), "event")] {
+        let script: [&'static [Step]; 3] = [
+            vec![Hello(SELDOM), Ready, long].leak(),
+            &[Hello(SELDOM), Replays, HELLO, Stay],
+            &[Hello(SELDOM), Replays, Stay],
+        ];
+        let (mock, hub) = (mock(&script), Arc::new(HubMock::default()));
+        let home = Home::at(&mock, &hub);
+        assert_eq!(texts(&received(&hub, 1).await), ["Hello"]);
+        let what: Vec<String> = hub.dropped().into_iter().map(|one| one.what).collect();
+        assert_eq!((what, mock.heard(6)[0]["seq"].clone()), (vec![dropped.to_owned()], json!(2)));
+        home.stop().await;
+        // Nor after a restart.
+        let _home = Home::at(&mock, &hub);
+        mock.until(6, 2).await;
+        assert_eq!((mock.heard(6)[1]["seq"].as_u64(), mock.heard(2).len()), (Some(4), 1));
+        no_faults(&mock);
+    }
+}
+
+#[tokio::test]
 async fn what_was_not_written_down_comes_again_under_the_same_key() {
     let mock = mock(&[&[Hello(SELDOM), Ready, HELLO, Stay], &[Hello(SELDOM), Replays, Stay]]);
     let hub = Arc::new(HubMock::default());

@@ -126,6 +126,7 @@ impl Line<'_> {
             Heard::Closed(Some((code, said))) => {
                 return Some(self.ended(format!("Slack closed the connection with {code}: {said}")));
             }
+            Heard::TooLong => return Some(self.ended("Slack says more at once than is read".into())),
             Heard::Broken(why) => return Some(self.ended(why)),
         };
         match envelope::read(&text, self.me) {
