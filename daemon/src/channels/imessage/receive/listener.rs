@@ -28,7 +28,12 @@ impl Listener {
     pub(super) async fn listen(&self, source: &dyn Source, hub: &dyn HubHandle) {
         let (mut reading, mut failures) = (Reading::new(self.tempo, source, hub), 0);
         loop {
+            let end = reading.end;
             let answer = reading.catch_up().await;
+            // What was read or passed over before it failed need not be waited for again.
+            if reading.end > end {
+                failures = 0;
+            }
             self.polling.wait(hub, answer, &mut failures, source.came()).await;
         }
     }

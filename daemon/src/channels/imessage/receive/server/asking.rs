@@ -95,7 +95,8 @@ impl Rows<'_> {
     async fn each(&self, mark: Mark) -> Result<Page, Failure> {
         let mut page = Page { rows: Vec::new(), next: mark, more: true };
         for _ in 0..PAGE {
-            match self.next(page.next, 1, MOST_OF_ONE).await? {
+            let at = page.next;
+            match self.next(at, 1, MOST_OF_ONE).await? {
                 Answer::Rows(rows) if rows.is_empty() => {
                     page.more = false;
                     break;
@@ -105,15 +106,24 @@ impl Rows<'_> {
                     page.rows.extend(rows);
                 }
                 Answer::Unreadable => page.pass(),
-                // What was read is written down before anything is waited for.
-                Answer::Failed(_) if !page.rows.is_empty() => break,
                 Answer::Failed(failure) => {
-                    let is_hopeless = self.failing.lock().await.is_hopeless(mark);
-                    if !is_hopeless || !self.has_others(mark).await? {
-                        return Err(failure);
+                    let is_first = page.rows.is_empty();
+                    let mut failing = self.failing.lock().await;
+                    // What was read is written down before anything is waited for.
+                    if !is_first && !failing.goes_on() {
+                        break;
+                    }
+                    let is_hopeless = failing.is_hopeless(at);
+                    drop(failing);
+                    if !is_hopeless || !self.has_others(at).await? {
+                        match is_first {
+                            true => return Err(failure),
+                            false => break,
+                        }
                     }
                     // Meanwhile it may be well.
-                    if matches!(self.next(mark, 1, MOST_OF_ONE).await?, Answer::Failed(_)) {
+                    if matches!(self.next(at, 1, MOST_OF_ONE).await?, Answer::Failed(_)) {
+                        self.failing.lock().await.gave_up();
                         page.pass();
                     }
                 }
@@ -215,6 +225,7 @@ impl Source for Rows<'_> {
         let Answer::Rows(rows) = self.next(mark, PAGE, MOST_OF_PAGE).await? else {
             return self.each(mark).await;
         };
+        self.failing.lock().await.is_well();
         let more = rows.len() >= PAGE;
         let next = rows.iter().map(|row| row.mark).max().unwrap_or(mark);
         Ok(Page { rows, next, more })

@@ -310,6 +310,22 @@ async fn what_nobody_can_read_is_counted_once_and_passed_over_however_much_of_it
 }
 
 #[tokio::test]
+async fn thirty_rows_over_which_the_server_fails_hold_up_nobody_for_longer_than_one() {
+    let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
+    mac.gets(2, said("before", now()));
+    (3..33).for_each(|number| mac.gets(number, said("bad", now())));
+    mac.gets(33, said("behind", now()));
+    mac.state().broken = (3..33).collect();
+    // Each pause is as long as the two before it together: over a second row of these it would be half a minute.
+    let first = Duration::from_millis(400);
+    let asking = polling::Tempo { first, longest: Duration::from_mins(1), ..BRISK.asking };
+    let imessage = at(&mac, Tempo { asking, ..BRISK }, &files);
+    let received = listening(&imessage, &hub, hub.received(2)).await;
+    assert_eq!(words(&received), ["before", "behind"]);
+    assert_eq!((hub.dropped().len(), row_of(&hub)), (30, Some(33)));
+}
+
+#[tokio::test]
 async fn a_row_over_which_the_server_fails_is_passed_over_and_none_while_it_fails_over_all() {
     let (mac, hub, files) = (Mac::start().await, read_to(1), Files::new());
     let texts = ["before", "bad one", "between", "bad two", "bad three", "behind"];

@@ -227,9 +227,9 @@ impl Reading<'_> {
     /// What is kept since this time, the newest first, with the time at which each came, where that is known; and how many could not be
     /// read.
     async fn since(&self, since: i64) -> Result<(Vec<Read>, usize), Failure> {
-        let (mut all, mut unread, mut text) = (Vec::new(), 0, 0);
+        let (mut all, mut unread, mut text, mut hands_over) = (Vec::new(), 0, 0, false);
         for page in 1..=MOST / PAGE {
-            let records = self.instance.kept(page).await?;
+            let records = self.instance.kept(page, &mut hands_over).await?;
             let count = records.len();
             for record in records {
                 let came = record::came(&record, seconds());

@@ -29,6 +29,8 @@ pub(super) struct Told {
     pub(super) kept: Vec<Value>,
     /// What the next questions for messages are answered with instead.
     pub(super) instead: VecDeque<(u16, &'static str)>,
+    /// The words of messages over which it fails.
+    pub(super) broken: Vec<&'static str>,
     pub(super) file: Vec<u8>,
     /// Paths and bodies.
     pub(super) asked: Vec<(String, Value)>,
@@ -80,7 +82,16 @@ async fn answer(
             if let Some((status, said)) = told.instead.pop_front() {
                 return (StatusCode::from_u16(status).unwrap(), said).into_response();
             }
-            page(&told.kept, &body).into_response()
+            let page = page(&told.kept, &body);
+            match told.broken.iter().any(|words| page.contains(words)) {
+                true => (
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    json!({"status": 500, "error": "Internal Server Error", "response": {"message": "Cannot read properties of null"}})
+                        .to_string(),
+                )
+                    .into_response(),
+                false => page.into_response(),
+            }
         }
         "/chat/getBase64FromMediaMessage/home" if told.file.is_empty() => (
             StatusCode::BAD_REQUEST,

@@ -182,6 +182,29 @@ async fn a_record_that_cannot_be_read_holds_up_no_other_and_is_counted_once() {
 }
 
 #[tokio::test]
+async fn records_over_which_the_api_fails_hold_up_no_other_and_none_is_passed_over_while_it_fails_over_all() {
+    let (mock, last, files) = (PhoneMock::start().await, now() - 100, Files::new());
+    mock.state().kept.push(said("one", last + 1));
+    mock.state().kept.extend((0..30).map(|n| said(&format!("bad{n}"), last + 2)));
+    mock.state().broken = vec!["bad", "one"];
+    let hub = HubMock::at(&[("messages", &last.to_string())]);
+    let whatsapp = at(&mock, BRISK, &files);
+    let asked = || mock.asked("/chat/findMessages/home").len();
+    listening(&whatsapp, &hub, async {
+        until(|| asked() > 200).await;
+        assert_eq!((hub.dropped().len(), place(&hub)), (0, Some(last)), "an ill API loses nothing");
+        mock.state().broken = vec!["bad"];
+        assert_eq!(words(&hub.received(1).await), ["one"]);
+        mock.state().kept.push(said("two", last + 3));
+        assert_eq!(words(&hub.received(2).await), ["one", "two"]);
+        let before = asked();
+        until(|| asked() > before + 200).await;
+    })
+    .await;
+    assert_eq!(hub.dropped().len(), 30, "{:?}", hub.dropped());
+}
+
+#[tokio::test]
 async fn a_page_of_nothing_but_too_long_messages_holds_up_no_other() {
     let (mock, last, files) = (PhoneMock::start().await, now() - 100, Files::new());
     let long = json!({"conversation": "x".repeat(1100 * 1024)});
