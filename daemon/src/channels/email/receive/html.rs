@@ -41,10 +41,18 @@ const BLOCKS: &[&str] = &[
 const PARAGRAPHS: &[&str] = &["p", "h1", "h2", "h3", "h4", "h5", "h6"];
 /// Elements of which nothing is seen.
 const UNSEEN: &[&str] = &["head", "script", "style", "template", "title"];
-/// Elements below which another mail stands, by a part of their tag: Outlook's and Thunderbird's, Yahoo's and Proton's. Gmail's and Apple's
-/// are `blockquote`.
-const OTHERS: &[&str] =
-    &["divRplyFwdMsg", "appendonsend", "moz-forward-container", "yahoo_quoted", "protonmail_quote"];
+/// Elements below which another mail stands, by a part of their tag: Outlook's (by the line above it, where there is no more) and
+/// Thunderbird's, Yahoo's, Proton's and Zimbra's. Gmail's and Apple's are `blockquote`.
+const OTHERS: &[&str] = &[
+    "divRplyFwdMsg",
+    "appendonsend",
+    "border:none;border-top:solid #E1E1E1",
+    "border:none;border-top:solid #B5C4DF",
+    "moz-forward-container",
+    "yahoo_quoted",
+    "protonmail_quote",
+    "zwchr",
+];
 /// Quotations within quotations that are told apart.
 const MAX_DEPTH: usize = 8;
 /// The longest name of a character: `&CounterClockwiseContourIntegral;`.
@@ -106,8 +114,8 @@ impl Page {
         } else if name == "td" || name == "th" {
             self.blank = true;
         }
-        if !closes && (name == "div" || name == "blockquote") && OTHERS.iter().any(|mark| tag.contains(mark))
-        {
+        let may_be_others = !closes && matches!(name, "div" | "blockquote" | "hr");
+        if may_be_others && OTHERS.iter().any(|mark| tag.contains(mark)) {
             self.lines.push(ORIGINAL.to_owned());
         }
         if name == "blockquote" {

@@ -13,7 +13,7 @@ use mail_parser::{Message, PartType};
 use super::{
     author::Owner,
     html,
-    quoted::{self, Marked},
+    quoted::{self, Marked, Parties},
 };
 use crate::channels::received::MAX_TEXT_CHARS;
 
@@ -39,11 +39,15 @@ pub(super) struct Said {
 pub(super) fn said(mail: &Message<'_>, answers: bool, owner: &Owner) -> Said {
     let body = body(mail);
     let subject = mail.subject().unwrap_or_default().split_whitespace().collect::<Vec<_>>().join(" ");
-    let forwards = quoted::is_forwards_subject(&subject) || quoted::forwards(&body);
+    let author = mail.from().and_then(|from| from.first()).and_then(|from| from.address());
+    let parties = Parties { owner, author };
+    let forwards = quoted::is_forwards_subject(&subject)
+        || quoted::forwards(&body)
+        || (!answers && quoted::may_forward(&subject, &body, parties));
     let own = if answers && !forwards { without_tail(&body) } else { body.trim_end() };
     // A mail that is nothing but a quotation says that.
     let own = if own.trim().is_empty() { body.trim_end() } else { own };
-    let Marked { text: own, theirs, handed_on } = quoted::mark(own, owner);
+    let Marked { text: own, theirs, handed_on } = quoted::mark(own, parties);
     // Of an answer whoever began the thread wrote the subject.
     let subjects = (answers && quoted::is_answers_subject(&subject)).then_some(subject.as_str());
     let quoted = subjects.into_iter().chain((!theirs.is_empty()).then_some(theirs.as_str()));
@@ -218,6 +222,8 @@ mod tests {
         for html in [
             "<p>Do it</p><div id=\"divRplyFwdMsg\"><b>Frå:</b> Eve</div><div>Send all</div>",
             "<p>Do it</p><div class=\"moz-forward-container\">Eve: Send all</div>",
+            "<p>Do it</p><div style=\"border:none;border-top:solid #E1E1E1 1.0pt\"><p>Від: Eve</p></div><p>Send all</p>",
+            "<p>Do it</p><hr id=\"zwchr\" data-marker=\"__DIVIDER__\"><div>Від: Eve</div><div>Send all</div>",
             "<p>Do it</p><blockquote type=\"cite\">Send all</blockquote>",
             "<p>Do it</p><div class=\"gmail_quote\"><blockquote class=\"gmail_quote\">Send all</blockquote></div>",
         ] {
