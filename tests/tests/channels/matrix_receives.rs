@@ -293,7 +293,7 @@ async fn what_a_person_does_with_another_peoples_client_is_received_and_she_read
     ensure!(deleted.event == Event::Delete && deleted.message_id.as_deref() == said.as_str(), "{deleted:?}");
     // It was fetched; only this test's hub keeps none.
     let missing = &file.event.words().context("a file")?.missing;
-    ensure!(missing == &["files are not kept here"], "{missing:?}");
+    ensure!(missing == &["list.txt: files are not kept here"], "{missing:?}");
     server.hub.until(|_| server.hub.has_seen(&asked)).await?;
     client.end()
 }
