@@ -72,7 +72,7 @@ pub(super) fn written(channel: String, message: &Value, me: &Me) -> Result<Draft
 fn speaker(message: &Value, me: &Me) -> Option<Author> {
     let author = writer(message, me)?;
     let edited = &message["edited"];
-    let is_theirs = edited.is_null() || id(&edited["user"]).as_ref() == Some(&author.id);
+    let is_theirs = !edited.is_object() || id(&edited["user"]).as_ref() == Some(&author.id);
     Some(Author { unverified: author.unverified || !is_theirs, ..author })
 }
 
