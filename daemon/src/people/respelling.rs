@@ -17,9 +17,9 @@ pub fn respell(tx: &Transaction<'_>) -> Result<(), StoreError> {
     }
     for (old, id) in others(tx, "SELECT id FROM users")? {
         tx.execute(
-            "INSERT INTO users (id, name, first_at, last_at) SELECT ?1, name, first_at, last_at FROM users WHERE id = ?2
+            "INSERT INTO users (id, name, first_at, last_at, same_as) SELECT ?1, name, first_at, last_at, same_as FROM users WHERE id = ?2
              ON CONFLICT DO UPDATE SET name = coalesce(name, excluded.name), first_at = min(first_at, excluded.first_at),
-                 last_at = max(last_at, excluded.last_at)",
+                 last_at = max(last_at, excluded.last_at), same_as = coalesce(same_as, excluded.same_as)",
             [&id, &old],
         )?;
         tx.execute("DELETE FROM users WHERE id = ?", [&old])?;
@@ -83,8 +83,8 @@ mod tests {
             ] {
                 users::grant(tx, id, scope, "test", 1)?;
             }
-            users::seen(tx, "email:Ann@Example.org", Some("Ann"), 1)?;
-            users::seen(tx, "email:ann@example.org", None, 3)?;
+            users::seen(tx, "email:Ann@Example.org", &[], Some("Ann"), 1)?;
+            users::seen(tx, "email:ann@example.org", &[], None, 3)?;
             respell(tx)?;
             respell(tx)
         });

@@ -10,7 +10,7 @@ use super::{
     situation::{Situation, Verdict, Why},
 };
 use crate::{
-    people::{requests::What, users},
+    people::{requests::What, user_id, users},
     sessions::place::{self, OpenedBy, Place},
     store::StoreError,
     turns::{
@@ -150,7 +150,10 @@ impl Accepting<'_> {
             tx.prepare_cached("INSERT OR IGNORE INTO inbound_files (inbound, digest) VALUES (?, ?)")?
                 .execute(params![row, file.sha256.0])?;
         }
-        users::seen(tx, &arrival.user, author.name.as_deref(), now)?;
+        // For whom nobody vouches says nothing of who else they are.
+        let also = author.same_as.iter().filter(|_| !author.unverified).map(|id| user_id(channel, id));
+        let same_as: Vec<String> = also.filter(|id| *id != arrival.user).collect();
+        users::seen(tx, &arrival.user, &same_as, author.name.as_deref(), now)?;
         let conversation = &received.conversation;
         tx.prepare_cached(
             "INSERT INTO conversations (channel, account, address, direct, title, first_at, last_at)

@@ -787,6 +787,9 @@ CREATE TABLE seen (
 ","
 -- Whose words the turn goes back to that scheduled a task, as JSON. Of a task from before, how far it is trusted stands as it was.
 ALTER TABLE tasks ADD COLUMN writers TEXT;
+","
+-- Other ids of somebody who wrote, as JSON: by which the configuration may name them.
+ALTER TABLE users ADD COLUMN same_as TEXT;
 "];
 
 /// The last migration that did whatever it had to do. Those after it only add, or stand in [`BREAKING`].

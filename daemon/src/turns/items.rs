@@ -10,7 +10,7 @@ use crate::{
     channels::registry,
     clock::Time,
     message::{attachment::Attachment, form::Entry, target::Target},
-    people::{People, user_id},
+    people::{People, user_id, users},
     policy::Scope,
     store::StoreError,
     turns::stored::{Facts, Reply},
@@ -188,7 +188,7 @@ fn answered(
     let author = author.filter(|_| !mine).map(|author| user_id(channel, &author));
     let author = match author {
         Some(id) => Some(QuotedAuthor {
-            person: people.get(&id).map(|person| person.name.clone()),
+            person: users::person(db, people, &id)?.map(|person| person.name.clone()),
             name: db
                 .prepare_cached("SELECT name FROM users WHERE id = ?")?
                 .query_row([&id], |row| row.get(0))
@@ -349,7 +349,7 @@ pub(super) fn items(
             truncated: facts.truncated,
             forwarded: facts.forwarded,
             sender: SenderView {
-                person: people.get(&id).map(|person| person.name.clone()),
+                person: users::person(db, people, &id)?.map(|person| person.name.clone()),
                 id,
                 scope: row.get::<_, Option<Scope>>(10)?.unwrap_or(Scope::Owner),
                 name: facts.name,

@@ -72,7 +72,10 @@ pub(super) async fn list(State(endpoint): State<Endpoint>, request: Request) -> 
             let (users, requests) = read.await.map_err(broken)?;
             let view = |user: users::User| {
                 let person = pipeline.person(&user.id);
-                let said = person.map(|person| person.scope).or(user.granted);
+                let also = user.same_as.iter().find_map(|id| pipeline.person(id));
+                let own = person.map(|person| person.scope).or(user.granted);
+                let said = users::both(own, also.map(|person| person.scope));
+                let person = person.or(also);
                 let scope = pipeline.scope_of_posted(&user.id, said).or(said).unwrap_or(Scope::Unknown);
                 PersonView { person: person.map(|person| person.name.clone()), scope, user }
             };
