@@ -68,6 +68,10 @@ impl House for Ntfy {
         12
     }
 
+    fn pieces(&self) -> usize {
+        4
+    }
+
     fn arrived(&self) -> Result<Vec<Arrived>> {
         let mut all = Vec::new();
         for number in 0..ACCOUNTS * TOPICS {
