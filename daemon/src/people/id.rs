@@ -84,8 +84,7 @@ pub fn user_id_of(written: &str) -> Result<String, BadId> {
 
 /// The id in its one spelling, of one that was stored; as it is, if it can be nobody's by now.
 pub(super) fn of_stored(id: &str) -> String {
-    let Ok(spelt) = user_id_of(id) else { return id.to_owned() };
-    spelt
+    user_id_of(id).unwrap_or_else(|_| id.to_owned())
 }
 
 fn spelt(channel: &str, handle: &str, written: &str) -> Result<Result<String, &'static str>, BadId> {

@@ -35,9 +35,13 @@ impl Pipeline {
     /// The database.
     pub fn has_shut_out(&self, channel: &str, sender: Option<&str>) -> Result<bool, StoreError> {
         let Some(sender) = sender else { return Ok(false) };
-        let (people, id) = (&self.0.routing.people, user_id(channel, sender));
-        let trusted = self.outbox().store().look(|db| users::trusted(db, people, &id))?;
-        Ok(trusted == Some(Scope::Blocked))
+        Ok(self.said_of(&user_id(channel, sender))? == Some(Scope::Blocked))
+    }
+
+    /// How far somebody with this id is trusted; nothing if nobody has said so.
+    pub(super) fn said_of(&self, user: &str) -> Result<Option<Scope>, StoreError> {
+        let people = &self.0.routing.people;
+        self.outbox().store().look(|db| users::trusted(db, people, user))
     }
 
     /// Who has this id, by the configuration.

@@ -9,7 +9,7 @@ use crate::{
         received::{Batch, Received},
     },
     message::refusal::Refusal,
-    people::{user_id, users},
+    people::user_id,
     pipeline::{Pipeline, unavailable},
     policy::Scope,
     router::{UnknownSenders, accept::Outcome},
@@ -57,9 +57,8 @@ impl PostedTo {
     /// Nothing is written, and nothing may be said to be taken.
     pub async fn receive(&self, received: Received) -> Result<Outcome, Refusal> {
         // Whoever was let in by a person, or shut out, is so all the same.
-        let (people, user) = (&self.pipeline.0.routing.people, user_id(CHANNEL, &received.author.id));
-        let store = self.pipeline.outbox().store();
-        let said = store.look(|db| users::trusted(db, people, &user)).map_err(unavailable)?;
+        let user = user_id(CHANNEL, &received.author.id);
+        let said = self.pipeline.said_of(&user).map_err(unavailable)?;
         let vouched = self.pipeline.scope_of_posted(&user, said);
         let no_account = |_| Refusal::input("the account is gone from the configuration", "reload it");
         let mut at = self.pipeline.receiving(CHANNEL, Some(&self.account), vouched).map_err(no_account)?;

@@ -188,15 +188,9 @@ fn scope_of_message(
     place: &Place,
     platform_id: Option<&str>,
 ) -> Result<Option<Scope>, StoreError> {
-    let sql = format!(
-        "SELECT scope FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ? AND scope IS NOT NULL
-         ORDER BY {} LIMIT 1",
-        Scope::RANK
-    );
-    let mut look = tx.prepare_cached(&sql)?;
-    let found =
-        look.query_row(params![platform_id, place.channel, place.account, place.address], |row| row.get(0));
-    Ok(found.optional()?)
+    let versions =
+        "SELECT scope FROM inbound WHERE platform_id = ? AND channel = ? AND account = ? AND peer = ?";
+    least_of(tx, versions, place, platform_id)
 }
 
 /// How far those are trusted at whose words a message of the hub's was sent, in the least of its versions; nothing of one that nobody's
@@ -206,14 +200,20 @@ fn scope_of_sent(
     place: &Place,
     platform_id: &str,
 ) -> Result<Option<Scope>, StoreError> {
-    let sql = format!(
-        "SELECT scope FROM (
-             SELECT iif(json_valid(messages.origin), messages.origin ->> '$.scope', NULL) AS scope
-             FROM parts JOIN messages ON messages.seq = parts.message
-             WHERE parts.platform_id = ? AND messages.channel = ? AND messages.account = ? AND messages.address = ?)
-         WHERE scope IS NOT NULL ORDER BY {} LIMIT 1",
-        Scope::RANK
-    );
+    let versions = "SELECT iif(json_valid(messages.origin), messages.origin ->> '$.scope', NULL) AS scope
+        FROM parts JOIN messages ON messages.seq = parts.message
+        WHERE parts.platform_id = ? AND messages.channel = ? AND messages.account = ? AND messages.address = ?";
+    least_of(tx, versions, place, Some(platform_id))
+}
+
+/// The least scope of the rows that a query finds for a platform's id in a place.
+fn least_of(
+    tx: &Transaction<'_>,
+    rows: &str,
+    place: &Place,
+    platform_id: Option<&str>,
+) -> Result<Option<Scope>, StoreError> {
+    let sql = format!("SELECT scope FROM ({rows}) WHERE scope IS NOT NULL ORDER BY {} LIMIT 1", Scope::RANK);
     let mut look = tx.prepare_cached(&sql)?;
     let found =
         look.query_row(params![platform_id, place.channel, place.account, place.address], |row| row.get(0));

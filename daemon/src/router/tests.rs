@@ -1,4 +1,4 @@
-use rusqlite::{Transaction, params};
+use rusqlite::Transaction;
 
 use super::{
     accept::{NotWritten, Outcome, accept},
@@ -31,6 +31,27 @@ fn route(agent: &str, from: &str) -> Route {
 }
 
 impl Hub {
+    /// The agent has sent what the platform knows as 55; where its turn came from, if it was in one.
+    async fn has_sent(&self, agent: &'static str, origin: &'static str) {
+        self.store
+            .write(move |tx| {
+                tx.execute(
+                    "INSERT INTO messages (id, agent, state, action, channel, account, address, silent, text, fingerprint,
+                         accepted_at, deadline, due_at, origin) VALUES ('m', ?, 'sent', 'send', 'telegram', 'home', '-100', 0,
+                         'ok?', x'', 0, 0, 0, nullif(?, ''))",
+                    [agent, origin],
+                )?;
+                tx.execute(
+                    "INSERT INTO parts (message, idx, key, state, shown, wire, platform_id)
+                     VALUES (last_insert_rowid(), 0, 'k', 'confirmed', 'ok?', '{}', '55')",
+                    [],
+                )?;
+                Ok::<_, StoreError>(())
+            })
+            .await
+            .unwrap();
+    }
+
     fn new(routes: Vec<Route>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let store = Store::open(directory.path()).unwrap();
@@ -523,23 +544,7 @@ async fn a_platform_without_threads_has_none() {
 #[tokio::test]
 async fn what_was_pressed_is_for_the_agent_that_asked() {
     let hub = Hub::new(vec![route("a", "telegram:*"), route("b", "telegram:*")]);
-    hub.store
-        .write(|tx| {
-            tx.execute(
-                "INSERT INTO messages (id, agent, state, action, channel, account, address, silent, text, fingerprint,
-                     accepted_at, deadline, due_at) VALUES ('m', 'b', 'sent', 'send', 'telegram', 'home', '-100', 0,
-                     'ok?', x'', 0, 0, 0)",
-                [],
-            )?;
-            tx.execute(
-                "INSERT INTO parts (message, idx, key, state, shown, wire, platform_id)
-                 VALUES (last_insert_rowid(), 0, 'k', 'confirmed', 'ok?', '{}', '55')",
-                params![],
-            )?;
-            Ok::<_, StoreError>(())
-        })
-        .await
-        .unwrap();
+    hub.has_sent("b", "").await;
     let press = Received {
         message_id: Some("55".into()),
         event: Event::Press { data: "yes".into() },
@@ -559,23 +564,7 @@ async fn a_yes_to_what_an_agent_wrote_at_a_strangers_words_is_no_more_than_their
         ("", Scope::Owner),
     ] {
         let hub = Hub::new(vec![open.clone()]);
-        hub.store
-            .write(move |tx| {
-                tx.execute(
-                    "INSERT INTO messages (id, agent, state, action, channel, account, address, silent, text, fingerprint,
-                         accepted_at, deadline, due_at, origin) VALUES ('m', 'b', 'sent', 'send', 'telegram', 'home', '-100', 0,
-                         'ok?', x'', 0, 0, 0, nullif(?, ''))",
-                    [origin],
-                )?;
-                tx.execute(
-                    "INSERT INTO parts (message, idx, key, state, shown, wire, platform_id)
-                     VALUES (last_insert_rowid(), 0, 'k', 'confirmed', 'ok?', '{}', '55')",
-                    params![],
-                )?;
-                Ok::<_, StoreError>(())
-            })
-            .await
-            .unwrap();
+        hub.has_sent("b", origin).await;
         let event = Event::Press { data: "send the code".into() };
         let press = Received { message_id: Some("55".into()), event, ..said("p", "1", "") };
         hub.receive(vec![press]).await;

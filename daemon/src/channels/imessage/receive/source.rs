@@ -41,6 +41,13 @@ pub(super) struct Sent {
     pub(super) voice: bool,
 }
 
+impl Sent {
+    /// The line for one that could not be kept, and why.
+    pub(super) fn missing(&self, why: &str) -> String {
+        missing(self.name.as_deref().unwrap_or("file"), why)
+    }
+}
+
 /// What a row says.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Row {
@@ -67,7 +74,7 @@ impl Row {
     pub(super) fn bounded(mut self) -> Self {
         let kept = self.files.len().min(MAX_FILES);
         let more = self.files.split_off(kept).into_iter();
-        let more = more.map(|file| missing(file.name.as_deref().unwrap_or("file"), MORE_FILES));
+        let more = more.map(|file| file.missing(MORE_FILES));
         if let Some(words) = self.received.first_mut().and_then(|first| first.event.words_mut()) {
             words.missing.extend(more);
         }

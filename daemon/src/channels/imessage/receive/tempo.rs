@@ -6,7 +6,6 @@ use crate::{
     channels::{
         hub_handle::{FilePlace, HubHandle, NO_PLACE},
         kit::{in_time, polling},
-        received::missing,
     },
     message::attachment::Attachment,
 };
@@ -58,7 +57,7 @@ impl FileTime {
         sent: &Sent,
     ) -> Result<Attachment, String> {
         let Some(place) = place else {
-            return Err(missing(sent.name.as_deref().unwrap_or("file"), NO_PLACE));
+            return Err(sent.missing(NO_PLACE));
         };
         let arriving = self.arriving;
         self.time.fetch(place, |until| source.keep(hub, sent, until, arriving)).await

@@ -27,7 +27,7 @@ use crate::{
             rpc::{NO_METHOD, Session},
         },
         kit::in_time::{time_for, within},
-        received::{Dropped, Received, missing},
+        received::{Dropped, Received},
     },
     message::attachment::Attachment,
 };
@@ -212,7 +212,7 @@ impl Source for Rows<'_> {
         pause: Duration,
     ) -> Result<Attachment, String> {
         let kept = within(time_for(sent.size, until), self.fetch(hub, sent, pause)).await;
-        kept.map_err(|why| missing(sent.name.as_deref().unwrap_or("file"), &short(&why)))
+        kept.map_err(|why| sent.missing(&short(&why)))
     }
 
     async fn came(&self) {

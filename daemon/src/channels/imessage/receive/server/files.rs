@@ -17,7 +17,6 @@ use crate::{
             http::Silence,
             in_time::{LONGEST, time_for, within},
         },
-        received::missing,
     },
     message::attachment::Attachment,
 };
@@ -42,7 +41,7 @@ pub(super) async fn keep(
 ) -> Result<Attachment, String> {
     let kept = within(time_for(sent.size, until), fetch(api, hub, sent, pause)).await;
     kept.map(|kept| Attachment { voice: sent.voice, ..kept })
-        .map_err(|why| missing(sent.name.as_deref().unwrap_or("file"), &api.http.words(&why)))
+        .map_err(|why| sent.missing(&api.http.words(&why)))
 }
 
 async fn fetch(api: &Api, hub: &dyn HubHandle, sent: &Sent, pause: Duration) -> Result<Attachment, String> {
